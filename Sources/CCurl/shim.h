@@ -1,0 +1,57 @@
+#ifndef LARDER_CCURL_SHIM_H
+#define LARDER_CCURL_SHIM_H
+
+#include <curl/curl.h>
+
+// Swift cannot call C's variadic functions; each shim fixes the one type that its options take.
+
+typedef size_t (*larder_curl_data_callback)(char *data, size_t size, size_t count, void *context);
+typedef curl_socket_t (*larder_curl_open_socket_callback)(void *context, curlsocktype purpose,
+                                                          struct curl_sockaddr *address);
+
+static inline CURLcode larder_curl_set_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_set_large(CURL *handle, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_set_text(CURL *handle, CURLoption option, const char *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_set_pointer(CURL *handle, CURLoption option, void *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_set_list(CURL *handle, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_on_data(CURL *handle, CURLoption option, larder_curl_data_callback callback) {
+    return curl_easy_setopt(handle, option, callback);
+}
+
+static inline CURLcode larder_curl_get_long(CURL *handle, CURLINFO info, long *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode larder_curl_get_large(CURL *handle, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLcode larder_curl_get_pointer(CURL *handle, CURLINFO info, void **value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
+static inline CURLMcode larder_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+/// The transfer a message tells of and how it ended: Swift does not see into the message's union.
+static inline CURLcode larder_curl_message_result(const CURLMsg *message) {
+    return message->data.result;
+}
+
+#endif

@@ -1,0 +1,35 @@
+#ifndef LARDER_CLINUX_SHIM_H
+#define LARDER_CLINUX_SHIM_H
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+// Glibc's module map leaves these headers out. accept4 hides behind _GNU_SOURCE, which would change fd_set's members.
+
+int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
+
+static inline int larder_accept_nonblocking(int listener) {
+    return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline int larder_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data = {.u64 = token}};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+static inline int larder_epoll_change(int epoll, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events, .data = {.u64 = token}};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event);
+}
+
+static inline uint64_t larder_epoll_token(const struct epoll_event *event) {
+    return event->data.u64;
+}
+
+static inline uint32_t larder_epoll_flags(const struct epoll_event *event) {
+    return event->events;
+}
+
+#endif

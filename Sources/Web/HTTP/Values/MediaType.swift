@@ -1,0 +1,99 @@
+/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a data URL.
+package struct MediaType: Hashable, Sendable, CustomStringConvertible {
+    package struct Parameter: Hashable, Sendable {
+        /// In lower case.
+        package let name: String
+        package let value: String
+    }
+
+    /// Type and subtype, in lower case, without parameters: `text/html`.
+    package let essence: String
+    /// Each name once, the first of several, in order.
+    package let parameters: [Parameter]
+
+    /// Nil when the text is no MIME type, as when a type or a subtype is missing.
+    package init?(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    private init?(bytes: [UInt8]) {
+        var scanner = FieldScanner(bytes)
+        scanner.skip(while: HTTPGrammar.isAnySpace)
+        let type = scanner.take { $0 != 0x2F }
+        guard HTTPGrammar.isToken(type), scanner.consume(0x2F) else { return nil }
+        var subtype = scanner.take { $0 != 0x3B }
+        while let last = subtype.last, HTTPGrammar.isAnySpace(last) { subtype.removeLast() }
+        guard HTTPGrammar.isToken(subtype) else { return nil }
+        essence = HTTPGrammar.lowercased(type) + "/" + HTTPGrammar.lowercased(subtype)
+
+        var parameters: [Parameter] = []
+        while scanner.consume(0x3B), parameters.count < Self.parameterLimit {
+            scanner.skip(while: HTTPGrammar.isAnySpace)
+            let name = scanner.take { $0 != 0x3B && $0 != 0x3D }
+            guard scanner.consume(0x3D) else { continue }
+            var value: [UInt8]
+            if scanner.next == 0x22 {
+                value = scanner.quotedString()
+                scanner.skip { $0 != 0x3B }
+            } else {
+                value = Array(scanner.take { $0 != 0x3B })
+                while let last = value.last, HTTPGrammar.isAnySpace(last) { value.removeLast() }
+                guard !value.isEmpty else { continue }
+            }
+            guard HTTPGrammar.isToken(name), value.allSatisfy(Self.isQuotable) else { continue }
+            let lowered = HTTPGrammar.lowercased(name)
+            if !parameters.contains(where: { $0.name == lowered }) {
+                parameters.append(Parameter(name: lowered, value: String(decoding: value, as: UTF8.self)))
+            }
+        }
+        self.parameters = parameters
+    }
+
+    private init(essence: String, parameters: [Parameter]) {
+        self.essence = essence
+        self.parameters = parameters
+    }
+
+    /// The same with a character set at its end; it must have none yet.
+    func adding(charset: String?) -> MediaType {
+        guard let charset else { return self }
+        return MediaType(
+            essence: essence, parameters: parameters + [Parameter(name: "charset", value: charset)])
+    }
+
+    /// Real types carry at most a handful; each is compared with those before it.
+    private static let parameterLimit = 64
+
+    /// An "HTTP quoted-string token code point" is at most U+00FF, whose UTF-8 begins with at most C3.
+    private static func isQuotable(_ byte: UInt8) -> Bool {
+        byte == 0x09 || (byte >= 0x20 && byte != 0x7F && byte < 0xC4)
+    }
+
+    /// The value of a parameter, its name given in lower case.
+    package subscript(parameter: String) -> String? {
+        parameters.first { $0.name == parameter }?.value
+    }
+
+    /// The label of the character set, as written.
+    package var charset: String? { self["charset"] }
+
+    /// The part before the slash.
+    package var type: Substring { essence.prefix { $0 != "/" } }
+
+    /// The part after the slash.
+    package var subtype: Substring { essence.drop { $0 != "/" }.dropFirst() }
+
+    /// The standard's serialisation, values quoted where they are no token.
+    package var description: String {
+        var text = essence
+        for parameter in parameters {
+            text += ";\(parameter.name)="
+            if HTTPGrammar.isToken(parameter.value.utf8) {
+                text += parameter.value
+            } else {
+                text += HTTPGrammar.quoted(parameter.value)
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,87 @@
+/// A set of ASCII bytes, two words wide. Bytes from 0x80 on are in none.
+struct ByteSet: Sendable {
+    private var low: UInt64 = 0
+    private var high: UInt64 = 0
+
+    init(_ members: some Sequence<UInt8>) {
+        for byte in members where byte < 0x80 {
+            if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte &- 64) }
+        }
+    }
+
+    init(_ members: StaticString) {
+        self = members.withUTF8Buffer { ByteSet($0) }
+    }
+
+    @inline(__always)
+    func contains(_ byte: UInt8) -> Bool {
+        byte < 0x80 && (byte < 64 ? low : high) &>> UInt64(byte & 63) & 1 != 0
+    }
+
+    func union(_ other: ByteSet) -> ByteSet {
+        var result = self
+        result.low |= other.low
+        result.high |= other.high
+        return result
+    }
+
+    func union(_ members: StaticString) -> ByteSet { union(ByteSet(members)) }
+}
+
+/// The percent-encode sets of the URL standard, section 1.3. What lies beyond ASCII is encoded under each of them.
+extension ByteSet {
+    static let c0Control = ByteSet(0...0x1F).union("\u{7F}")
+    static let fragment = c0Control.union(" \"<>`")
+    static let query = c0Control.union(" \"#<>")
+    static let specialQuery = query.union("'")
+    static let path = query.union("?^`{}")
+    static let userinfo = path.union("/:;=@[\\]|")
+
+    /// What may not stand in the host of a URL whose scheme is not special.
+    static let forbiddenHost = ByteSet("\0\t\n\r #/:<>?@[\\]^|")
+    /// What may not stand in a domain once it is in its ASCII form.
+    static let forbiddenDomain = forbiddenHost.union(c0Control).union("%")
+}
+
+extension [UInt8] {
+    /// Appends `bytes`, those of `set` and those beyond ASCII as `%XX`.
+    mutating func append(percentEncoding bytes: Span<UInt8>, _ set: ByteSet) {
+        var copied = 0
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte < 0x80, !set.contains(byte) { continue }
+            append(bytes.extracting(copied..<index))
+            append(percentEncoded: byte)
+            copied = index + 1
+        }
+        append(bytes.extracting(copied..<bytes.count))
+    }
+
+    mutating func append(percentEncoded byte: UInt8) {
+        append(UInt8(ascii: "%"))
+        append((byte >> 4).upperHexDigit)
+        append(byte.upperHexDigit)
+    }
+
+    mutating func append(_ bytes: Span<UInt8>) {
+        bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
+    }
+
+    /// The bytes with every valid `%XX` replaced by the byte it stands for; other percent signs stay.
+    init(percentDecoding bytes: Span<UInt8>) {
+        self = []
+        reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+                let high = bytes[index + 1].hexDigitValue, let low = bytes[index + 2].hexDigitValue
+            {
+                append(high << 4 | low)
+                index += 3
+            } else {
+                append(bytes[index])
+                index += 1
+            }
+        }
+    }
+}

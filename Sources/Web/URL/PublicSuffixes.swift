@@ -1,0 +1,94 @@
+import Glibc
+
+/// The names under which anybody may register one of their own, by the Public Suffix List with its private part.
+package struct PublicSuffixes: Sendable {
+    /// The system's list; without one only the rule for unlisted names holds, by which `co.uk` is a site.
+    package static let system = PublicSuffixes(
+        list: contents(of: "/usr/share/publicsuffix/public_suffix_list.dat").span)
+
+    private enum Rule {
+        case suffix, exception
+    }
+
+    /// By name in its ASCII form.
+    private var rules: [String: Rule] = [:]
+    /// The names all of whose children are suffixes.
+    private var wildcards: Set<String> = []
+
+    /// The list may be megabytes, but not more than this.
+    private static let maximumByteCount = 16 << 20
+
+    /// Whether any rule was read.
+    package var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
+
+    package init(list: Span<UInt8>) {
+        var start = 0
+        while start < list.count {
+            var end = start
+            while end < list.count, list[end] != 0x0A { end += 1 }
+            add(line: list.extracting(start..<end))
+            start = end + 1
+        }
+    }
+
+    /// Empty where there is no such file.
+    private static func contents(of path: String) -> [UInt8] {
+        guard let file = fopen(path, "rbe") else { return [] }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while bytes.count < maximumByteCount {
+            let count = fread(&chunk, 1, chunk.count, file)
+            guard count > 0 else { break }
+            bytes += chunk[..<count]
+        }
+        return bytes
+    }
+
+    /// A rule stands before the first whitespace of its line.
+    private mutating func add(line: Span<UInt8>) {
+        var end = 0
+        while end < line.count, line[end] > 0x20 { end += 1 }
+        let rule = line.extracting(..<end)
+        if rule.isEmpty || rule.starts(with: "//") { return }
+        if rule.starts(with: "*.") {
+            if let name = Self.name(rule.extracting(2...)) { wildcards.insert(name) }
+        } else if rule.starts(with: "!") {
+            if let name = Self.name(rule.extracting(1...)) { rules[name] = .exception }
+        } else if let name = Self.name(rule) {
+            rules[name] = .suffix
+        }
+    }
+
+    private static func name(_ rule: Span<UInt8>) -> String? {
+        var ascii: [UInt8] = []
+        guard !rule.isEmpty, HostParser.append(rule, isSpecial: true, to: &ascii) else { return nil }
+        return String(decoding: ascii, as: UTF8.self)
+    }
+
+    /// The public suffix of a host and one label more: `www.example.co.uk` has `example.co.uk`. nil for what is a
+    /// suffix itself, for addresses, and for names with empty labels but for the dot at the end, which is left out.
+    package func registrableDomain(of host: String) -> String? {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.isNamed(by: host.utf8.span) else { return nil }
+        var previous: Substring?
+        var label = name
+        while true {
+            let dot = label.utf8.firstIndex(of: UInt8(ascii: "."))
+            guard dot != label.startIndex, !label.isEmpty else { return nil }
+            let parent = dot.map { label[label.index(after: $0)...] }
+            switch rules[String(label)] {
+            case .exception:
+                return String(label)
+            case .suffix:
+                return previous.map(String.init)
+            case nil:
+                // What no rule names ends in a suffix of one label.
+                guard let parent else { return previous.map(String.init) }
+                if wildcards.contains(String(parent)) { return previous.map(String.init) }
+                previous = label
+                label = parent
+            }
+        }
+    }
+}

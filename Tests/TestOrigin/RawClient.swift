@@ -1,0 +1,146 @@
+import Glibc
+
+/// A client of bytes: it sends what it is told to and shows what came back.
+///
+///     let client = try RawClient(port: origin.port)
+///     try client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+///     let response = try client.response()
+package final class RawClient: Sendable {
+    private let socket: Socket
+    private let pending = Monitor<[UInt8]>([])
+
+    package init(port: Int, on loopback: Loopback = .ipv4) throws(SystemError) {
+        socket = try Socket.connected(to: loopback, port: port)
+    }
+
+    package func send(_ text: String) throws(SystemError) {
+        try send(Array(text.utf8))
+    }
+
+    package func send(_ bytes: [UInt8]) throws(SystemError) {
+        guard socket.send(bytes[...]) else { throw SystemError("sending \(bytes.count) bytes") }
+    }
+
+    /// Ends this side's sending; answers can still be read.
+    package func closeWriting() { socket.shutDown(Int(SHUT_WR)) }
+
+    /// Makes the end of this client a reset.
+    package func resetOnClose() { socket.resetOnClose() }
+
+    /// Sends one request without a body and reads its answer.
+    package func get(
+        _ target: String, method: String = "GET", host: String = "localhost", fields: [(String, String)] = [],
+        within limit: Duration = .seconds(10)
+    ) throws(SystemError) -> RawResponse {
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
+        for (name, value) in fields { head += "\(name): \(value)\r\n" }
+        try send(head + "\r\n")
+        return try response(toHead: method == "HEAD", within: limit)
+    }
+
+    /// Reads one response: head, and body by its length, its chunks or up to the end of the connection.
+    package func response(toHead: Bool = false, within limit: Duration = .seconds(10)) throws(SystemError)
+        -> RawResponse
+    {
+        let deadline = ContinuousClock.now + limit
+        var bytes = takePending()
+        var end = endOfHead(bytes)
+        while end == nil {
+            guard try more(&bytes, deadline, "reading a head") else {
+                throw SystemError("reading a head", "the connection ended after \(bytes.count) bytes")
+            }
+            end = endOfHead(bytes)
+        }
+        guard let end, var response = RawResponse(head: bytes[..<end.head]) else {
+            throw SystemError("reading a head", "this is none: \(String(decoding: bytes.prefix(200), as: UTF8.self))")
+        }
+        bytes.removeFirst(end.next)
+        if toHead || response.status == 204 || response.status == 304 || response.status < 200 {
+            // No body follows.
+        } else if response["Transfer-Encoding"]?.lowercased() == "chunked" {
+            response.body = try chunks(&bytes, deadline)
+        } else if let length = response["Content-Length"].flatMap({ Int($0) }) {
+            while bytes.count < length {
+                guard try more(&bytes, deadline, "reading a body") else {
+                    throw SystemError("reading a body", "the connection ended \(length - bytes.count) bytes too early")
+                }
+            }
+            response.body = Array(bytes.prefix(length))
+            bytes.removeFirst(length)
+        } else {
+            while try more(&bytes, deadline, "reading a body") {}
+            response.body = bytes
+            bytes = []
+        }
+        pending.withLock { $0 = bytes }
+        return response
+    }
+
+    /// Everything up to the end of the connection.
+    package func readToEnd(within limit: Duration = .seconds(10)) throws(SystemError) -> [UInt8] {
+        let deadline = ContinuousClock.now + limit
+        var bytes = takePending()
+        while try more(&bytes, deadline, "reading to the end") {}
+        return bytes
+    }
+
+    /// At least `count` bytes, unless the connection ends before.
+    package func read(_ count: Int, within limit: Duration = .seconds(10)) throws(SystemError) -> [UInt8] {
+        let deadline = ContinuousClock.now + limit
+        var bytes = takePending()
+        while bytes.count < count, try more(&bytes, deadline, "reading") {}
+        return bytes
+    }
+
+    private func takePending() -> [UInt8] {
+        pending.withLock { pending in
+            defer { pending = [] }
+            return pending
+        }
+    }
+
+    /// False at the end of the connection.
+    private func more(
+        _ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant, _ doing: String
+    ) throws(SystemError) -> Bool {
+        switch socket.receive(into: &bytes, within: deadline - .now) {
+        case .bytes: return true
+        case .end: return false
+        case .failed(let code): throw SystemError(doing, errno: code)
+        case .late: throw SystemError(doing, "nothing more came in time, after \(bytes.count) bytes")
+        }
+    }
+
+    private func chunks(_ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant) throws(SystemError) -> [UInt8] {
+        var body: [UInt8] = []
+        func line() throws(SystemError) -> String {
+            while true {
+                if let end = bytes.firstIndex(of: 0x0a) {
+                    let line = trimmed(bytes[..<end].filter { $0 != 0x0d }[...])
+                    bytes.removeFirst(end + 1)
+                    return line
+                }
+                guard try more(&bytes, deadline, "reading a chunk's size") else {
+                    throw SystemError("reading a chunk's size", "the connection ended")
+                }
+            }
+        }
+        while true {
+            let size = try line()
+            guard let count = Int(size.prefix { $0 != ";" }, radix: 16), count >= 0 else {
+                throw SystemError("reading a chunk's size", "'\(size)' is none")
+            }
+            if count == 0 {
+                while try !line().isEmpty {}
+                return body
+            }
+            while bytes.count < count + 2 {
+                guard try more(&bytes, deadline, "reading a chunk") else {
+                    throw SystemError("reading a chunk", "the connection ended")
+                }
+            }
+            body += bytes.prefix(count)
+            bytes.removeFirst(count + 2)
+        }
+    }
+}

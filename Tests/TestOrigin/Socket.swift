@@ -1,0 +1,159 @@
+import Glibc
+
+/// A loopback address to bind to or to reach.
+package enum Loopback: Sendable {
+    case ipv4, ipv6
+
+    /// The host as it stands in a URL.
+    package var host: String {
+        switch self {
+        case .ipv4: "127.0.0.1"
+        case .ipv6: "[::1]"
+        }
+    }
+}
+
+/// One stream socket, closed with its owner.
+///
+/// Sending and receiving may happen on one thread while another one calls `shutDown`.
+final class Socket: Sendable {
+    let descriptor: Int32
+
+    init(adopting descriptor: Int32) {
+        self.descriptor = descriptor
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    private convenience init(_ loopback: Loopback) throws(SystemError) {
+        let family = loopback == .ipv4 ? AF_INET : AF_INET6
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw SystemError("opening a socket on \(loopback.host)") }
+        self.init(adopting: descriptor)
+    }
+
+    /// A socket that listens on a port which the system picks.
+    static func listening(on loopback: Loopback) throws(SystemError) -> (socket: Socket, port: Int) {
+        let listener = try Socket(loopback)
+        let bound = withAddress(loopback, port: 0) { bind(listener.descriptor, $0, $1) }
+        guard bound == 0 else { throw SystemError("binding to \(loopback.host)") }
+        guard listen(listener.descriptor, 512) == 0 else { throw SystemError("listening on \(loopback.host)") }
+        var storage = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let named = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.descriptor, $0, &length) }
+        }
+        guard named == 0 else { throw SystemError("asking for the port on \(loopback.host)") }
+        // The port stands at the same place in both families' addresses.
+        return (listener, Int(UInt16(bigEndian: storage.sin6_port)))
+    }
+
+    static func connected(to loopback: Loopback, port: Int) throws(SystemError) -> Socket {
+        guard let port = UInt16(exactly: port) else { throw SystemError("connecting to port \(port)", "no such port") }
+        let client = try Socket(loopback)
+        let status = withAddress(loopback, port: port) { connect(client.descriptor, $0, $1) }
+        guard status == 0 else { throw SystemError("connecting to \(loopback.host):\(port)") }
+        client.set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+        return client
+    }
+
+    /// The next connection; nil when the listener was shut down.
+    func accepted() -> Socket? {
+        while true {
+            let connection = accept(descriptor, nil, nil)
+            if connection >= 0 {
+                _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
+                let socket = Socket(adopting: connection)
+                socket.set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
+                return socket
+            }
+            if errno != EINTR && errno != ECONNABORTED { return nil }
+        }
+    }
+
+    /// Sends all of `bytes`; false when the other end is gone.
+    func send(_ bytes: ArraySlice<UInt8>) -> Bool {
+        bytes.withUnsafeBytes { buffer in
+            var sent = 0
+            while sent < buffer.count {
+                let count = Glibc.send(
+                    descriptor, buffer.baseAddress?.advanced(by: sent), buffer.count - sent, Int32(MSG_NOSIGNAL))
+                if count < 0 && errno == EINTR { continue }
+                if count < 0 { return false }
+                sent += count
+            }
+            return true
+        }
+    }
+
+    enum Received {
+        case bytes(Int)
+        case end
+        case failed(Int32)
+        case late
+    }
+
+    /// Appends what has arrived, waiting for at most `limit` (for ever, when nil).
+    func receive(into buffer: inout [UInt8], upTo most: Int = 65_536, within limit: Duration? = nil) -> Received {
+        if let limit {
+            var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let parts = max(limit, .zero).components
+            let milliseconds = parts.seconds * 1000 + (parts.attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+            let ready = poll(&waiting, 1, Int32(clamping: milliseconds))
+            if ready == 0 { return .late }
+            if ready < 0 && errno != EINTR { return .failed(errno) }
+        }
+        var code: Int32 = 0
+        let received = [UInt8](unsafeUninitializedCapacity: most) { space, count in
+            var result: Int
+            repeat { result = recv(descriptor, space.baseAddress, most, 0) } while result < 0 && errno == EINTR
+            if result < 0 { code = errno }
+            count = max(result, 0)
+        }
+        buffer += received
+        if code != 0 { return .failed(code) }
+        return received.isEmpty ? .end : .bytes(received.count)
+    }
+
+    /// Ends both directions, which wakes whoever is blocked in this socket.
+    func shutDown(_ how: Int = Int(SHUT_RDWR)) {
+        _ = Glibc.shutdown(descriptor, Int32(how))
+    }
+
+    /// Makes the closing of this socket send a reset instead of an orderly end.
+    func resetOnClose() {
+        set(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
+    }
+
+    private func set<Value>(_ level: Int32, _ option: Int32, _ value: Value) {
+        withUnsafePointer(to: value) {
+            _ = setsockopt(descriptor, level, option, $0, socklen_t(MemoryLayout<Value>.size))
+        }
+    }
+
+    private static func withAddress(
+        _ loopback: Loopback, port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+    ) -> Int32 {
+        func rebound<Address>(_ address: Address) -> Int32 {
+            withUnsafePointer(to: address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout<Address>.size))
+                }
+            }
+        }
+        switch loopback {
+        case .ipv4:
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+            return rebound(address)
+        case .ipv6:
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_addr = in6addr_loopback
+            return rebound(address)
+        }
+    }
+}

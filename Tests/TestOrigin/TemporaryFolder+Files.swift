@@ -1,0 +1,37 @@
+import Glibc
+
+extension TemporaryFolder {
+    /// Writes a file, and gives its path.
+    @discardableResult
+    package func write(_ bytes: [UInt8], to name: String) throws(SystemError) -> String {
+        let path = file(name)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw SystemError("creating \(path)") }
+        let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+        guard close(descriptor) == 0, count == bytes.count else { throw SystemError("writing \(path)") }
+        return path
+    }
+
+    @discardableResult
+    package func write(_ text: String, to name: String) throws(SystemError) -> String {
+        try write(Array(text.utf8), to: name)
+    }
+
+    package func remove(_ name: String) {
+        Glibc.remove(file(name))
+    }
+
+    /// The names in a folder below, without order; none when there is no such folder.
+    package func names(in folder: String = "") -> [String] {
+        guard let entries = opendir(file(folder)) else { return [] }
+        defer { closedir(entries) }
+        var names: [String] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,36 @@
+import Glibc
+
+/// An empty folder for a test, removed with everything in it when the last reference goes.
+package final class TemporaryFolder: Sendable {
+    package let path: String
+
+    package init(_ name: String = "larder-test") throws(SystemError) {
+        let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(base)/\(name)-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw SystemError("making a folder in \(base)") }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit {
+        // A process that was just killed may have helpers which write for a moment longer.
+        for _ in 0..<50 where !Self.remove(path) { usleep(10_000) }
+    }
+
+    package func file(_ name: String) -> String { path + "/" + name }
+
+    /// Whether nothing is left.
+    private static func remove(_ path: String) -> Bool {
+        if unlink(path) == 0 || errno == ENOENT { return true }
+        guard let folder = opendir(path) else { return false }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        closedir(folder)
+        for name in names { _ = remove(path + "/" + name) }
+        return rmdir(path) == 0 || errno == ENOENT
+    }
+}

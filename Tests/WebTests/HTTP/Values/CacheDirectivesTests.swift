@@ -1,0 +1,79 @@
+import Testing
+
+@testable import Web
+
+struct CacheDirectivesTests {
+    @Test(
+        arguments: [
+            ("max-age=60", 60), ("MAX-AGE=60", 60), ("max-age=\"60\"", 60), ("max-age=\"6\\0\"", 60),
+            ("max-age=60, max-age=5", 60), ("public,,max-age=60,", 60), ("foo=\"max-age=1, b\", max-age=60", 60),
+            ("max-age=0060", 60), ("max-age=2147483648", 1 << 31), ("max-age=99999999999999999999999", 1 << 31),
+            ("max-age=-1", 0), ("max-age=1.5", 0), ("max-age=abc", 0), ("max-age=", 0), ("max-age", 0),
+            ("max-age=10 20", 0), ("max-age= 60", 60), ("max-age =60", 60), ("", nil), ("x-max-age=5", nil),
+            ("max-agent=5", nil), ("=5, max-age=60", 60), ("\"max-age=1\"", nil), ("max-age=\"60", 60),
+        ] as [(String, Int?)]) func `a lifetime is read and a malformed one is over`(text: String, expected: Int?)
+    {
+        #expect(CacheDirectives(text).maxAge == expected)
+    }
+
+    @Test func `all directives of a response are known`() {
+        let found = CacheDirectives(
+            "s-maxage=1, stale-while-revalidate=2, stale-if-error=3, public, no-store, no-transform, "
+                + "must-revalidate, proxy-revalidate, must-understand, immutable, community=\"UCI\"")
+        var expected = CacheDirectives()
+        expected.sharedMaxAge = 1
+        expected.staleWhileRevalidate = 2
+        expected.staleIfError = 3
+        expected.isPublic = true
+        expected.noStore = true
+        expected.noTransform = true
+        expected.mustRevalidate = true
+        expected.proxyRevalidate = true
+        expected.mustUnderstand = true
+        expected.isImmutable = true
+        #expect(found == expected)
+    }
+
+    @Test func `all directives of a request are known`() {
+        let found = CacheDirectives("min-fresh=4, max-stale, only-if-cached, no-cache, max-age=0")
+        #expect(found.minFresh == 4)
+        #expect(found.maxStale == .any)
+        #expect(found.onlyIfCached)
+        #expect(found.noCache == .everything)
+        #expect(found.maxAge == 0)
+        #expect(CacheDirectives("max-stale=10").maxStale == .seconds(10))
+        #expect(CacheDirectives("max-stale=x").maxStale == nil)
+        #expect(CacheDirectives("min-fresh=x, stale-if-error=-1").minFresh == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("no-cache", CacheDirectives.Reach.everything), ("no-cache=\"\"", .everything),
+            ("no-cache=\" , \"", .everything),
+            ("no-cache=\"Set-Cookie, X-A\"", .fields(["set-cookie", "x-a"])),
+            ("no-cache=Set-Cookie", .fields(["set-cookie"])),
+            ("no-cache=\"a\", no-cache=\"b\"", .fields(["a", "b"])), ("no-cache=\"a\", no-cache", .everything),
+            ("no-cache, no-cache=\"a\"", .everything), ("private", nil),
+        ] as [(String, CacheDirectives.Reach?)]) func `no-cache reaches what it names`(
+            text: String, expected: CacheDirectives.Reach?
+        )
+    {
+        #expect(CacheDirectives(text).noCache == expected)
+    }
+
+    @Test func `a hostile list of names reaches everything`() {
+        #expect(CacheDirectives(String(repeating: "no-cache=a,", count: 50_000)).noCache == .everything)
+        #expect(CacheDirectives("no-cache=\"" + String(repeating: "a,", count: 50_000) + "\"").noCache == .everything)
+    }
+
+    @Test func `several fields are one list and Pragma counts only without them`() {
+        let both = CacheDirectives([
+            "Cache-Control": "max-age=5", "cache-control": "private=\"x\"", "Pragma": "no-cache",
+        ])
+        #expect(both.maxAge == 5)
+        #expect(both.isPrivate == .fields(["x"]))
+        #expect(both.noCache == nil)
+        #expect(CacheDirectives(["Pragma": "x, no-cache"]).noCache == .everything)
+        #expect(CacheDirectives([:]) == CacheDirectives())
+    }
+}
