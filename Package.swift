@@ -29,10 +29,12 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
 
         room("Web", ["CICU"]),
+        room("Digest", ["COpenSSL"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
         tests("WebTests", ["Web"]),
+        tests("DigestTests", ["Digest"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,50 @@
+import Digest
+import Testing
+
+@Suite struct DigestTests {
+    /// RFC 1321 and FIPS 180's own examples, and the empty input.
+    @Test(arguments: [
+        (DigestAlgorithm.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
+        (.md5, "message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+        (.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            .sha384, "abc",
+            "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7"
+        ),
+        (
+            .sha512, "abc",
+            "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a"
+                + "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f"
+        ),
+    ])
+    func `known inputs have their known digests`(algorithm: DigestAlgorithm, text: String, hex: String) {
+        #expect(DigestStream.digest(algorithm, of: text.utf8.span).hex == hex)
+    }
+
+    @Test(arguments: DigestAlgorithm.allCases)
+    func `pieces hash as the whole does`(algorithm: DigestAlgorithm) {
+        let bytes = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        var stream = DigestStream(algorithm)
+        for start in stride(from: 0, to: bytes.count, by: 777) {
+            stream.update(bytes.span.extracting(start..<min(start + 777, bytes.count)))
+        }
+        let pieces = stream.finish()
+        #expect(pieces == DigestStream.digest(algorithm, of: bytes.span))
+        #expect(Digest(algorithm, hex: pieces.hex) == pieces)
+    }
+
+    @Test(arguments: [
+        "d41d8cd98f00b204e9800998ecf8427", "d41d8cd98f00b204e9800998ecf8427e0", "", "g41d8cd98f00b204e9800998ecf8427e",
+        "d41d8cd98f00b204 9800998ecf8427e", "ｄ41d8cd98f00b204e9800998ecf8427e",
+    ])
+    func `a digest that is short, long or no hexadecimal is refused`(hex: String) {
+        #expect(Digest(.md5, hex: hex) == nil)
+    }
+
+    @Test func `hexadecimal is read in either case and written in lower case`() throws {
+        let digest = try #require(Digest(.md5, hex: "D41D8CD98F00B204E9800998ECF8427E"))
+        #expect(digest.hex == "d41d8cd98f00b204e9800998ecf8427e")
+        #expect(digest.description == "MD5 d41d8cd98f00b204e9800998ecf8427e")
+    }
+}
