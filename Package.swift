@@ -30,11 +30,13 @@ let package = Package(
 
         room("Web", ["CICU"]),
         room("Digest", ["COpenSSL"]),
+        room("Store", ["Web", "Digest", "CSQLite"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
         tests("WebTests", ["Web"]),
         tests("DigestTests", ["Digest"]),
+        tests("StoreTests", ["Store"]),
     ],
     swiftLanguageModes: [.v6]
 )

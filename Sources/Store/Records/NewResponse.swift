@@ -1,0 +1,55 @@
+internal import Digest
+
+/// What the crawl learnt about one URL, for the writer to keep.
+package struct NewResponse: Sendable {
+    package var href: String
+    /// The page that first asked for it.
+    package var referrer: String?
+    package var status: Int
+    /// 0 for a page, 1 for a requisite: the raw value that Markup gives the role.
+    package var role: UInt8
+    /// The header block, a line each.
+    package var fields: String
+    /// Seconds since 1970.
+    package var fetched: Int64
+    /// Nil for a tombstone (404, 410).
+    package var body: NewBody?
+
+    package init(
+        href: String, referrer: String?, status: Int, role: UInt8, fields: String, fetched: Int64, body: NewBody?
+    ) {
+        self.href = href
+        self.referrer = referrer
+        self.status = status
+        self.role = role
+        self.fields = fields
+        self.fetched = fetched
+        self.body = body
+    }
+}
+
+/// A body for the writer, with the digest that it is kept under.
+package struct NewBody: Sendable {
+    /// How the bytes are read: format and character set.
+    package let form: String
+    /// The link table, as Markup encodes it.
+    package let links: [UInt8]
+    package let content: BodyContent
+    package let byteCount: Int
+    let sha256: Digest
+
+    /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
+    /// the writer is small. Both happen on the thread that asks.
+    package init(
+        _ content: BodyContent, form: String, links: [UInt8], in folder: StoreFolder
+    ) throws(StoreError) {
+        (sha256, byteCount) = try content.measure()
+        self.form = form
+        self.links = links
+        if case .bytes(let bytes) = content, bytes.count > Limits.inlineBody {
+            self.content = .file(path: try BodyFiles.write(bytes, in: folder))
+        } else {
+            self.content = content
+        }
+    }
+}

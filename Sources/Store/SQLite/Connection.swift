@@ -1,0 +1,76 @@
+internal import CSQLite
+
+/// One SQLite connection. It belongs to one thread at a time; nothing in it is shared.
+final class Connection {
+    enum Access {
+        case readOnly
+        case readWrite
+    }
+
+    let path: String
+    private let handle: OpaquePointer
+
+    init(_ path: String, access: Access) throws(StoreError) {
+        var opened: OpaquePointer?
+        // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
+        let flags =
+            switch access {
+            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
+            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            }
+        let code = sqlite3_open_v2(path, &opened, flags, nil)
+        guard let opened else {
+            throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
+        }
+        guard code == SQLITE_OK else {
+            let error = Self.error(of: opened, code: code, doing: "open", path: path)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        self.path = path
+        self.handle = opened
+        sqlite3_extended_result_codes(handle, 1)
+        sqlite3_busy_timeout(handle, Limits.busyMilliseconds)
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    /// Runs statements that give no rows.
+    func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw error(code, doing: doing) }
+    }
+
+    func prepare(_ sql: String) throws(StoreError) -> Statement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw error(code, doing: "read") }
+        return Statement(statement, of: self)
+    }
+
+    /// The first column of the first row of a query that always gives one.
+    func integer(_ sql: String) throws(StoreError) -> Int64 {
+        let statement = try prepare(sql)
+        return try statement.first { row in row.integer(0) } ?? 0
+    }
+
+    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    func error(_ code: Int32, doing: String) -> StoreError {
+        Self.error(of: handle, code: code, doing: doing, path: path)
+    }
+
+    private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String) -> StoreError {
+        let reason: StoreError.Reason =
+            switch code & 0xff {
+            case SQLITE_BUSY, SQLITE_LOCKED: .busy
+            case SQLITE_FULL: .full
+            case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH, SQLITE_CANTOPEN: .denied
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
+            default: .failed
+            }
+        return StoreError(reason, doing: doing, path: path, detail: String(cString: sqlite3_errmsg(handle)))
+    }
+}

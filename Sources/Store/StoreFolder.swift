@@ -1,0 +1,46 @@
+internal import Glibc
+
+/// Where the parts of a store are, and how its folders come to be.
+package struct StoreFolder: Sendable, Equatable {
+    package let path: String
+
+    package init(_ path: String) {
+        self.path = path
+    }
+
+    package var database: String { path + "/larder.db" }
+    /// Large bodies, each named by its SHA-256.
+    package var bodies: String { path + "/bodies" }
+    /// Downloads that are not bodies yet. What a killed run left here is nobody's.
+    package var incoming: String { path + "/incoming" }
+    var locks: String { path + "/larder.lock" }
+
+    package var exists: Bool { access(database, F_OK) == 0 }
+
+    func bodyFile(sha256 hex: String) -> String { bodies + "/" + hex }
+
+    package func create() throws(StoreError) {
+        try Self.makeFolders(path)
+        try Self.makeFolders(bodies)
+        try Self.makeFolders(incoming)
+    }
+
+    private static func makeFolders(_ path: String) throws(StoreError) {
+        var end = path.startIndex
+        repeat {
+            end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
+            let part = String(path[..<end])
+            guard mkdir(part, 0o755) != 0, errno != EEXIST, errno != EISDIR else { continue }
+            let code = errno
+            // A parent that we may not write to may still have the folder we need.
+            if end != path.endIndex, access(part, F_OK) == 0 { continue }
+            throw StoreError(code, doing: "create the folder", path: part)
+        } while end != path.endIndex
+
+        guard access(path, W_OK | X_OK) == 0 else { throw StoreError(errno, doing: "write to the folder", path: path) }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw StoreError(.denied, doing: "use", path: path, detail: "it is not a folder")
+        }
+    }
+}

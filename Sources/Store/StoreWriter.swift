@@ -1,0 +1,154 @@
+internal import Digest
+internal import Glibc
+
+/// The one connection that writes. It belongs to one thread; `WriteQueue` gives it one.
+package final class StoreWriter {
+    package let folder: StoreFolder
+    private let connection: Connection
+    private var files: BodyFiles
+    private var lock: SiteLock?
+
+    private let findURL: Statement
+    private let addURL: Statement
+    private let findBody: Statement
+    private let addBody: Statement
+    private let addContent: Statement
+    private let addResponse: Statement
+
+    /// Opens the store, and creates it when there is none.
+    package init(_ folder: StoreFolder) throws(StoreError) {
+        try folder.create()
+        connection = try Connection(folder.database, access: .readWrite)
+        try Schema.prepare(connection)
+        self.folder = folder
+        files = BodyFiles(folder)
+        findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
+        addURL = try connection.prepare("INSERT INTO url (href) VALUES (?)")
+        findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
+        addBody = try connection.prepare("INSERT INTO body (sha256, form, size) VALUES (?, ?, ?)")
+        addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
+        addResponse = try connection.prepare(
+            """
+            INSERT OR REPLACE INTO response (url, visit, status, role, fetched, referrer, body, fields)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+    }
+
+    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one.
+    package func begin(site name: String, start: [String], now: Int64) throws(StoreError) -> OpenVisit {
+        let site = try transaction { () throws(StoreError) in
+            try connection.prepare(
+                "INSERT INTO site (name, start) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET start = ?2"
+            ).run(.text(name), .text(start.joined(separator: "\n")))
+            let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
+            return try find.first(.text(name)) { $0.integer(0) } ?? 0
+        }
+        lock = try SiteLock(folder, site: site, named: name)
+        let unfinished = try connection.prepare(
+            "SELECT id FROM visit WHERE site = ? AND finished IS NULL ORDER BY id DESC"
+        ).first(.integer(site)) { $0.integer(0) }
+        if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
+
+        try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(.integer(site), .integer(now))
+        return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
+    }
+
+    /// Keeps the responses in one transaction: all of them or, when it throws, none.
+    package func add(_ responses: [NewResponse], to visit: OpenVisit) throws(StoreError) {
+        for response in responses {
+            guard let body = response.body, case .file(let path) = body.content else { continue }
+            files.add(path, sha256: body.sha256.hex)
+        }
+        try files.settle()
+        try transaction { () throws(StoreError) in
+            for response in responses { try add(response, to: visit) }
+        }
+    }
+
+    /// Ends this run of a visit and lets go of the site.
+    package func end(_ visit: OpenVisit, _ ending: VisitEnding) throws(StoreError) {
+        defer { lock = nil }
+        switch ending {
+        case .publish(let now):
+            try transaction { () throws(StoreError) in
+                try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?")
+                    .run(.integer(now), .integer(visit.id))
+                try connection.prepare("UPDATE site SET published = ? WHERE id = ?")
+                    .run(.integer(visit.id), .integer(visit.site))
+            }
+        case .keepOpen:
+            break
+        case .forgetIfEmpty:
+            try transaction { () throws(StoreError) in
+                try connection.prepare(
+                    "DELETE FROM visit WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM response WHERE visit = ?1)"
+                ).run(.integer(visit.id))
+                try connection.prepare(
+                    "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM visit WHERE site = ?1)"
+                ).run(.integer(visit.site))
+            }
+        }
+    }
+
+    private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
+        let url = try rowOfURL(response.href)
+        var referrer: Int64?
+        if let href = response.referrer { referrer = try rowOfURL(href) }
+        var body: Int64?
+        if let new = response.body { body = try rowOfBody(new) }
+        try addResponse.run(
+            .integer(url), .integer(visit.id), .integer(Int64(response.status)), .integer(Int64(response.role)),
+            .integer(response.fetched), .optional(referrer), .optional(body), .text(response.fields))
+    }
+
+    private func rowOfURL(_ href: String) throws(StoreError) -> Int64 {
+        if let known = try findURL.first(.text(href), read: { $0.integer(0) }) { return known }
+        try addURL.run(.text(href))
+        return connection.lastInsertedRow
+    }
+
+    private func rowOfBody(_ body: NewBody) throws(StoreError) -> Int64 {
+        let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form), read: { $0.integer(0) })
+        if let known { return known }
+        try addBody.run(.blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)))
+        let row = connection.lastInsertedRow
+        let inline: SQLValue =
+            switch body.content {
+            case .bytes(let bytes): .blob(bytes)
+            case .file: .null
+            }
+        try addContent.run(.integer(row), .blob(body.links), inline)
+        return row
+    }
+
+    private func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        try connection.execute("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try connection.execute("COMMIT")
+            return result
+        } catch {
+            // SQLite may have rolled back by itself already; the first error is the one that tells.
+            try? connection.execute("ROLLBACK")
+            throw error
+        }
+    }
+}
+
+/// A visit that is being written.
+package struct OpenVisit: Sendable, Equatable {
+    package let site: Int64
+    package let id: Int64
+    /// An earlier run was interrupted; what it stored counts.
+    package let isContinued: Bool
+}
+
+/// What becomes of a visit when a run ends.
+package enum VisitEnding: Sendable, Equatable {
+    /// It is complete: from here on readers see it instead of the one before.
+    case publish(now: Int64)
+    /// The next run of the site goes on with it.
+    case keepOpen
+    /// Nothing was reached: leave no trace of it, unless it holds something after all.
+    case forgetIfEmpty
+}

@@ -1,0 +1,85 @@
+/// Gives a `StoreWriter` a thread and puts what arrives into batches, a transaction each.
+///
+/// Any thread may add. One that adds faster than the disk takes it waits, so that memory stays bounded.
+package final class WriteQueue: Sendable {
+    private struct State {
+        var responses: [NewResponse] = []
+        var byteCount = 0
+        var isClosed = false
+        var ending = VisitEnding.keepOpen
+        var failure: StoreError?
+    }
+
+    private let gate = Gate(State())
+    private let thread: NamedThread
+
+    /// The writer belongs to the queue's thread from here on.
+    package init(_ writer: sending StoreWriter, visit: OpenVisit) throws(StoreError) {
+        let gate = gate
+        let lent = Lent(writer)
+        thread = try NamedThread.start("larder-store") {
+            do throws(StoreError) {
+                while let batch = Self.nextBatch(gate) { try lent.writer.add(batch, to: visit) }
+                try lent.writer.end(visit, gate.change { $0.ending })
+            } catch {
+                // From here on nothing is kept; whoever adds or finishes is told why.
+                gate.change { $0.failure = error }
+            }
+        }
+    }
+
+    /// Throws what stopped the writer, if anything did.
+    package func add(_ response: NewResponse) throws(StoreError) {
+        let size = response.queuedByteCount
+        let failure = gate.wait { state -> StoreError?? in
+            if let failure = state.failure { return .some(failure) }
+            guard state.byteCount == 0 || state.byteCount + size <= Limits.queuedBytes else { return nil }
+            state.responses.append(response)
+            state.byteCount += size
+            return .some(nil)
+        }
+        if let failure { throw failure }
+    }
+
+    /// Returns when everything that was added is committed and the visit has ended as said.
+    package func finish(_ ending: VisitEnding) throws(StoreError) {
+        gate.change { state in
+            state.isClosed = true
+            state.ending = ending
+        }
+        thread.join()
+        if let failure = gate.change({ $0.failure }) { throw failure }
+    }
+
+    /// Nil when the queue is closed and empty.
+    private static func nextBatch(_ gate: Gate<State>) -> [NewResponse]? {
+        gate.wait { state in
+            guard !state.responses.isEmpty else { return state.isClosed ? .some(nil) : nil }
+            let batch = state.responses
+            state.responses = []
+            state.byteCount = 0
+            return .some(batch)
+        }
+    }
+
+    /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`, and nobody
+    /// else has it.
+    private struct Lent: @unchecked Sendable {
+        let writer: StoreWriter
+
+        init(_ writer: StoreWriter) {
+            self.writer = writer
+        }
+    }
+}
+
+extension NewResponse {
+    fileprivate var queuedByteCount: Int {
+        var count = href.utf8.count + fields.utf8.count + 200
+        if let body {
+            count += body.links.count
+            if case .bytes(let bytes) = body.content { count += bytes.count }
+        }
+        return count
+    }
+}

@@ -1,0 +1,172 @@
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct StoreTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.path + "/a/b")
+    }
+
+    private func response(
+        _ href: String, _ body: [UInt8]? = Array("hello".utf8), status: Int = 200, links: [UInt8] = [1, 2, 3]
+    ) throws -> NewResponse {
+        NewResponse(
+            href: href, referrer: "http://a/", status: status, role: 0, fields: "Content-Type: text/html\r\n",
+            fetched: 1_700_000_000,
+            body: try body.map { try NewBody(.bytes($0), form: "html;utf-8", links: links, in: folder) })
+    }
+
+    @Test func `what was written is read back, headers, body and links`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "http://a/", start: ["http://a/"], now: 1)
+        try writer.add([response("http://a/"), response("http://a/b", Array("other".utf8))], to: visit)
+        try writer.end(visit, .publish(now: 2))
+
+        let reader = try StoreReader(folder)
+        let stored = try #require(try reader.response(for: "http://a/"))
+        #expect(stored.status == 200)
+        #expect(stored.fields == "Content-Type: text/html\r\n")
+        #expect(stored.fetched == 1_700_000_000)
+        let body = try #require(stored.body)
+        #expect(try reader.content(of: body) == .bytes(Array("hello".utf8)))
+        #expect(try reader.links(of: body) == [1, 2, 3])
+        #expect(try reader.response(for: "http://a/c") == nil)
+        let site = try #require(try reader.sites().first)
+        #expect(site.published == visit.id)
+        #expect(site.visits.map(\.responseCount) == [2])
+    }
+
+    @Test(arguments: [Limits.inlineBody, Limits.inlineBody + 1, 3_000_000])
+    func `bodies on both sides of the inline limit come back whole`(byteCount: Int) throws {
+        let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/", bytes)], to: visit)
+        let reader = try StoreReader(folder)
+        let body = try #require(try reader.response(for: "http://a/")?.body)
+        #expect(body.byteCount == byteCount)
+        #expect(try #require(try reader.content(of: body)).load() == bytes)
+        #expect(scratch.names(in: "a/b/bodies").count == (byteCount > Limits.inlineBody ? 1 : 0))
+        #expect(scratch.names(in: "a/b/incoming").isEmpty)
+    }
+
+    @Test func `equal bodies are kept once, whatever their URL and visit`() throws {
+        let large = [UInt8](repeating: 9, count: Limits.inlineBody * 2)
+        let writer = try StoreWriter(folder)
+        for _ in 1...2 {
+            let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+            try writer.add(
+                [response("http://a/1"), response("http://a/2"), response("http://a/3", large)], to: visit)
+            try writer.add([response("http://a/4", large)], to: visit)
+            try writer.end(visit, .publish(now: 2))
+        }
+        let summary = try StoreReader(folder).summary()
+        #expect(summary.responses == 8)
+        #expect(summary.bodies == 2)
+        #expect(summary.bytes == Int64(5 + large.count))
+        #expect(scratch.names(in: "a/b/bodies").count == 1)
+        #expect(scratch.names(in: "a/b/incoming").isEmpty)
+    }
+
+    @Test func `a visit in progress stays invisible once another is published`() throws {
+        let writer = try StoreWriter(folder)
+        let first = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/", Array("first".utf8))], to: first)
+        let reader = try StoreReader(folder)
+        func shown() throws -> [UInt8]? {
+            try reader.response(for: "http://a/")?.body.flatMap { try reader.content(of: $0)?.load() }
+        }
+        // Nothing was published yet: what there is, is better than nothing.
+        #expect(try shown() == Array("first".utf8))
+        try writer.end(first, .publish(now: 2))
+
+        let second = try writer.begin(site: "s", start: ["s"], now: 3)
+        #expect(!second.isContinued)
+        try writer.add([response("http://a/", Array("second".utf8))], to: second)
+        #expect(try shown() == Array("first".utf8))
+        try writer.end(second, .publish(now: 4))
+        #expect(try shown() == Array("second".utf8))
+    }
+
+    @Test func `an interrupted visit is gone on with, and an empty one leaves no trace`() throws {
+        let writer = try StoreWriter(folder)
+        let first = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: first)
+        try writer.end(first, .keepOpen)
+        let again = try writer.begin(site: "s", start: ["s"], now: 2)
+        #expect(again.id == first.id)
+        #expect(again.isContinued)
+        try writer.end(again, .forgetIfEmpty)
+
+        let empty = try writer.begin(site: "other", start: ["other"], now: 3)
+        try writer.end(empty, .forgetIfEmpty)
+        #expect(try StoreReader(folder).sites().map(\.name) == ["s"])
+    }
+
+    @Test func `a site is held by one run at a time`() throws {
+        let first = try StoreWriter(folder)
+        let second = try StoreWriter(folder)
+        let visit = try first.begin(site: "s", start: ["s"], now: 1)
+        let error = #expect(throws: StoreError.self) { try second.begin(site: "s", start: ["s"], now: 1) }
+        #expect(error?.reason == .busy)
+        _ = try second.begin(site: "another", start: ["another"], now: 1)
+        try first.end(visit, .keepOpen)
+        #expect(try second.begin(site: "s", start: ["s"], now: 1).isContinued)
+    }
+
+    @Test func `the queue commits everything before it says so`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, visit: visit)
+        for number in 0..<500 { try queue.add(response("http://a/\(number)", Array("body \(number)".utf8))) }
+        try queue.finish(.publish(now: 2))
+        let reader = try StoreReader(folder)
+        #expect(try reader.summary().responses == 500)
+        #expect(try reader.sites().first?.published == visit.id)
+    }
+
+    @Test func `a failure of the queue reaches whoever adds or finishes`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, visit: visit)
+        var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.inlineBody + 1))
+        lost.body = try NewBody(
+            .file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder)
+        try #require(scratch.names().contains("gone"))
+        scratch.remove("gone")
+        try queue.add(lost)
+        #expect(throws: StoreError.self) { try queue.finish(.keepOpen) }
+    }
+
+    @Test func `what is no larder is refused by name`() throws {
+        #expect(throws: StoreError.self) { try StoreReader(folder) }
+        try scratch.write(
+            "not a database, but longer than a header would be: " + String(repeating: "x", count: 4096), to: "larder.db"
+        )
+        let error = #expect(throws: StoreError.self) { try StoreReader(StoreFolder(scratch.path)) }
+        #expect(error?.reason == .unusable)
+        #expect(error?.description.contains(scratch.path) == true)
+    }
+
+    @Test func `a store that cannot be created says where`() throws {
+        try scratch.write("a file", to: "file")
+        let error = #expect(throws: StoreError.self) { try StoreWriter(StoreFolder(scratch.path + "/file/store")) }
+        #expect(error?.reason == .denied)
+        #expect(error?.path == scratch.path + "/file/store")
+    }
+
+    @Test func `readers in other threads see what the writer commits meanwhile`() throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: visit)
+        let reader = try StoreReader(folder)
+        let before = try reader.dataVersion()
+        try writer.add([response("http://a/2")], to: visit)
+        #expect(try reader.dataVersion() != before)
+        #expect(try reader.response(for: "http://a/2") != nil)
+    }
+}
