@@ -31,12 +31,14 @@ let package = Package(
         room("Web", ["CICU"]),
         room("Digest", ["COpenSSL"]),
         room("Store", ["Web", "Digest", "CSQLite"]),
+        room("Fetch", ["Web", "CCurl"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
         tests("WebTests", ["Web"]),
         tests("DigestTests", ["Digest"]),
         tests("StoreTests", ["Store"]),
+        tests("FetchTests", ["Web", "Fetch"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,58 @@
+internal import Glibc
+
+/// A body on its way to disk. What is not finished is removed.
+final class Spool {
+    private let path: String
+    private var file: Int32
+
+    init(in folder: String) throws(FetchFailure) {
+        var template = Array("\(folder)/fetch-XXXXXX".utf8CString)
+        file = template.withUnsafeMutableBufferPointer { template in
+            guard let start = template.baseAddress else { return -1 }
+            return mkstemp(start)
+        }
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        guard file >= 0 else { throw Self.failure(errno, "create a file in \(folder)") }
+        _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    }
+
+    deinit {
+        guard file >= 0 else { return }
+        close(file)
+        unlink(path)
+    }
+
+    func write(_ bytes: [UInt8]) throws(FetchFailure) {
+        let result = bytes.withUnsafeBytes { bytes in
+            Result { () throws(FetchFailure) in try write(bytes) }
+        }
+        try result.get()
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(file, rest.baseAddress, rest.count)
+            if count >= 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else if errno != EINTR {
+                throw Self.failure(errno, "write \(path)")
+            }
+        }
+    }
+
+    /// The path; the file is the caller's now.
+    func finish() throws(FetchFailure) -> String {
+        let code = close(file)
+        file = -1
+        guard code == 0 else {
+            unlink(path)
+            throw Self.failure(errno, "write \(path)")
+        }
+        return path
+    }
+
+    private static func failure(_ code: Int32, _ doing: String) -> FetchFailure {
+        FetchFailure(.machine, "cannot \(doing): \(String(cString: strerror(code)))")
+    }
+}

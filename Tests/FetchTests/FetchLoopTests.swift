@@ -1,0 +1,128 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct FetchLoopTests {
+    private let origin: TestOrigin
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        origin = try TestOrigin()
+        scratch = try TemporaryFolder()
+    }
+
+    private func options(_ change: (inout FetchOptions) -> Void = { _ in }) -> FetchOptions {
+        var options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
+        change(&options)
+        return options
+    }
+
+    private func fetch(_ urls: [String], _ options: FetchOptions) throws -> [UInt32: FetchResult.Outcome] {
+        let loop = try FetchLoop(options)
+        for (number, url) in urls.enumerated() {
+            loop.start(FetchRequest(number: UInt32(number), url: try #require(WebURL(url))))
+        }
+        var outcomes: [UInt32: FetchResult.Outcome] = [:]
+        while outcomes.count < urls.count {
+            for result in try loop.turn(waitingAtMost: .seconds(20)) { outcomes[result.number] = result.outcome }
+        }
+        return outcomes
+    }
+
+    private func fetch(_ target: String, _ options: FetchOptions) throws -> FetchResult.Outcome {
+        try #require(try fetch([origin.url(target)], options)[0])
+    }
+
+    private func response(_ outcome: FetchResult.Outcome) throws -> FetchedResponse {
+        switch outcome {
+        case .response(let response): return response
+        case .failure(let failure): throw failure
+        }
+    }
+
+    @Test func `a response comes with its status, fields and body`() throws {
+        origin.on("/a?b=1", .file(Array("hello".utf8), type: "text/plain"))
+        let response = try response(try fetch("/a?b=1", options()))
+        #expect(response.status == 200)
+        #expect(response.fields["content-type"] == "text/plain")
+        guard case .bytes(let bytes) = response.body else { throw FetchFailure(.broken, "a file") }
+        #expect(bytes == Array("hello".utf8))
+        let asked = try #require(origin.requests.first)
+        #expect(asked.target == "/a?b=1")
+        #expect(asked["User-Agent"] == "larder-test")
+    }
+
+    @Test func `many requests share few connections and all come back`() throws {
+        origin.otherwise { .file(Array($0.target.utf8), type: "text/plain") }
+        let outcomes = try fetch((0..<100).map { origin.url("/\($0)") }, options())
+        for number in 0..<100 {
+            guard case .bytes(let bytes) = try response(try #require(outcomes[UInt32(number)])).body else { continue }
+            #expect(bytes == Array("/\(number)".utf8))
+        }
+    }
+
+    @Test func `a body past the threshold becomes a file of the spool folder`() throws {
+        let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0) }
+        origin.on("/", .file(body, type: "application/octet-stream"))
+        let response = try response(try fetch("/", options { $0.spoolThreshold = 100_000 }))
+        guard case .file(let path, 300_000) = response.body else { throw FetchFailure(.broken, "in memory") }
+        #expect(path.hasPrefix(scratch.path))
+        response.body.discard()
+        #expect(scratch.names().isEmpty)
+    }
+
+    @Test func `a body past the limit is refused and leaves no file`() throws {
+        origin.on("/", .file([UInt8](repeating: 1, count: 300_000), type: "image/png"))
+        let outcome = try fetch(
+            "/",
+            options {
+                $0.spoolThreshold = 50_000
+                $0.maxBody = 200_000
+            })
+        guard case .failure(let failure) = outcome else { throw FetchFailure(.broken, "it was taken") }
+        #expect(failure.kind == .tooLarge)
+        #expect(!failure.mayPass)
+        #expect(scratch.names().isEmpty)
+    }
+
+    @Test func `redirects are given as they are`() throws {
+        origin.on("/", .redirect(to: "/next"))
+        let response = try response(try fetch("/", options()))
+        #expect((300..<400).contains(response.status))
+        #expect(response.fields["Location"] == "/next")
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a name that does not resolve and a port that is closed are told apart`() throws {
+        let closed = try TestOrigin()
+        let address = closed.url("/")
+        closed.stop()
+        let outcomes = try fetch(["http://no-such-host.invalid/", address], options())
+        guard case .failure(let unknown)? = outcomes[0], case .failure(let unreachable)? = outcomes[1] else {
+            throw FetchFailure(.broken, "something answered")
+        }
+        #expect(unknown.kind == .unknownHost)
+        #expect(!unknown.mayPass)
+        #expect(unreachable.kind == .unreachable)
+        #expect(unreachable.mayPass)
+    }
+
+    @Test func `a batch follows redirects and reports what refuses`() throws {
+        origin.on("/old", .redirect(to: "/new"))
+        origin.on("/new", .page("here"))
+        origin.on("/loop", .redirect(to: "/loop"))
+        let urls = try ["/old", "/missing", "/loop"].map { try #require(WebURL(origin.url($0))) }
+        var answers: [Int: String] = [:]
+        try FetchBatch.run(urls, options: options()) { number, outcome in
+            switch outcome {
+            case .success(.bytes(let bytes)): answers[number] = String(decoding: bytes, as: UTF8.self)
+            case .success(.file): answers[number] = "file"
+            case .failure(let failure): answers[number] = failure.description
+            }
+        }
+        #expect(answers[0]?.contains("here") == true)
+        #expect(answers[1] == "the server answered 404")
+        #expect(answers[2] == "its redirect leads nowhere")
+    }
+}
