@@ -32,6 +32,7 @@ let package = Package(
         room("Digest", ["COpenSSL"]),
         room("Store", ["Web", "Digest", "CSQLite"]),
         room("Fetch", ["Web", "CCurl"]),
+        room("Bundles", ["Web", "Digest"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
@@ -39,6 +40,7 @@ let package = Package(
         tests("DigestTests", ["Digest"]),
         tests("StoreTests", ["Store"]),
         tests("FetchTests", ["Web", "Fetch"]),
+        tests("BundlesTests", ["Digest", "Bundles"]),
     ],
     swiftLanguageModes: [.v6]
 )
