@@ -29,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
 
         room("Web", ["CICU"]),
+        room("Markup", ["Web", "CXML2"]),
         room("Digest", ["COpenSSL"]),
         room("Store", ["Web", "Digest", "CSQLite"]),
         room("Fetch", ["Web", "CCurl"]),
@@ -37,6 +38,7 @@ let package = Package(
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
         tests("WebTests", ["Web"]),
+        tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Digest"]),
         tests("StoreTests", ["Store"]),
         tests("FetchTests", ["Web", "Fetch"]),

@@ -1,0 +1,164 @@
+/// The character references of the HTML standard, read as they are in an attribute's value.
+enum CharacterReferences {
+    /// A reference that was read: how many bytes it takes, and the code points it stands for (0: none).
+    struct Reference {
+        var length: Int
+        var first: UInt32
+        var second: UInt32 = 0
+    }
+
+    /// Reads the reference that starts at the `&` at `start`; nil where the `&` stands for itself.
+    static func read(_ bytes: Bytes, at start: Int) -> Reference? {
+        let next = start + 1
+        guard next < bytes.count else { return nil }
+        if bytes[next] == UInt8(ascii: "#") { return numeric(bytes, at: start) }
+        return bytes[next].isLetter || bytes[next].isDigit ? named(bytes, at: start) : nil
+    }
+
+    private static func numeric(_ bytes: Bytes, at start: Int) -> Reference? {
+        var index = start + 2
+        let isHex = index < bytes.count && bytes[index] | 0x20 == UInt8(ascii: "x")
+        if isHex { index += 1 }
+        let digits = index
+        var value: UInt32 = 0
+        while index < bytes.count, isHex ? bytes[index].isHex : bytes[index].isDigit {
+            value = min(value &* (isHex ? 16 : 10) &+ bytes[index].hexValue, 0x110000)
+            index += 1
+        }
+        guard index > digits else { return nil }
+        if index < bytes.count, bytes[index] == UInt8(ascii: ";") { index += 1 }
+        return Reference(length: index - start, first: meaning(ofNumber: value))
+    }
+
+    /// The numeric character reference end state: what is no character, and the C1 codes, which are read as
+    /// windows-1252.
+    private static func meaning(ofNumber value: UInt32) -> UInt32 {
+        switch value {
+        case 0, 0xD800...0xDFFF, 0x110000...: 0xFFFD
+        case 0x80...0x9F: c1[Int(value - 0x80)]
+        default: value
+        }
+    }
+
+    private static let c1: [UInt32] = [
+        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160, 0x2039, 0x152, 0x8D, 0x17D,
+        0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x9D,
+        0x17E, 0x178,
+    ]
+
+    private static func named(_ bytes: Bytes, at start: Int) -> Reference? {
+        let lower = start + 1
+        var upper = lower
+        while upper < bytes.count, upper - lower <= NamedReferences.longest,
+            bytes[upper].isLetter || bytes[upper].isDigit
+        {
+            upper += 1
+        }
+        if upper < bytes.count, bytes[upper] == UInt8(ascii: ";"),
+            let found = NamedReferences.find(bytes.part(lower..<upper))
+        {
+            return Reference(length: upper + 1 - start, first: found.first, second: found.second)
+        }
+        var end = min(upper, lower + NamedReferences.longestWithoutSemicolon)
+        while end > lower + 1 {
+            if let found = NamedReferences.find(bytes.part(lower..<end)), found.countsWithoutSemicolon {
+                // In an attribute `&copy=` and `&copyright` are no references: old addresses have them as parameters.
+                if end < bytes.count {
+                    let next = bytes[end]
+                    if next == UInt8(ascii: "=") || next.isLetter || next.isDigit { return nil }
+                }
+                return Reference(length: end - start, first: found.first, second: found.second)
+            }
+            end -= 1
+        }
+        return nil
+    }
+
+    /// Undoes the references of an attribute's value, with what the standard's tokenizer does before and beside it:
+    /// line ends become line feeds, NUL becomes U+FFFD.
+    static func decode(_ bytes: Bytes, into output: inout [UInt8]) {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            switch byte {
+            case UInt8(ascii: "&"):
+                guard let reference = read(bytes, at: index - 1) else {
+                    output.append(byte)
+                    continue
+                }
+                output.append(codePoint: reference.first)
+                if reference.second != 0 { output.append(codePoint: reference.second) }
+                index += reference.length - 1
+            case 0x0D:
+                output.append(0x0A)
+                if index < bytes.count, bytes[index] == 0x0A { index += 1 }
+            case 0:
+                output.append(codePoint: 0xFFFD)
+            default:
+                output.append(byte)
+            }
+        }
+    }
+
+    /// Whether ``decode(_:into:)`` would change the bytes.
+    static func isNeeded(_ bytes: Bytes) -> Bool {
+        var marks: UInt8 = 0
+        for byte in bytes { marks |= byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 ? 1 : 0 }
+        return marks != 0
+    }
+}
+
+extension NamedReferences {
+    struct Found {
+        var first: UInt32
+        var second: UInt32
+        var countsWithoutSemicolon: Bool
+    }
+
+    /// Halves the text of the table, each time from the next start of an entry.
+    static func find(_ name: Bytes) -> Found? {
+        table.withUTF8Buffer { text in
+            var lower = 0
+            var upper = text.count
+            while lower < upper {
+                var start = lower + (upper - lower) / 2
+                while start > lower, text[start - 1] != UInt8(ascii: " ") { start -= 1 }
+                var index = start
+                var matched = 0
+                while matched < name.count, text[index] == name[matched] {
+                    index += 1
+                    matched += 1
+                }
+                let isEnd = text[index] == UInt8(ascii: "=") || text[index] == UInt8(ascii: "!")
+                if isEnd, matched == name.count { return value(text, at: index) }
+                if isEnd || (matched < name.count && text[index] < name[matched]) {
+                    while index < upper, text[index] != UInt8(ascii: " ") { index += 1 }
+                    lower = index + 1
+                } else {
+                    upper = start == lower ? lower : start - 1
+                }
+            }
+            return nil
+        }
+    }
+
+    private static func value(_ text: Bytes, at mark: Int) -> Found {
+        var first: UInt32 = 0
+        var value: UInt32 = 0
+        var index = mark + 1
+        while index < text.count, text[index] != UInt8(ascii: " ") {
+            if text[index] == UInt8(ascii: "+") {
+                first = value
+                value = 0
+            } else {
+                value = value << 4 | text[index].hexValue
+            }
+            index += 1
+        }
+        let countsWithoutSemicolon = text[mark] == UInt8(ascii: "!")
+        return first == 0
+            ? Found(first: value, second: 0, countsWithoutSemicolon: countsWithoutSemicolon)
+            : Found(first: first, second: value, countsWithoutSemicolon: countsWithoutSemicolon)
+    }
+}

@@ -1,0 +1,132 @@
+extension HTMLScanner {
+    /// Adds what an attribute names, by its rule.
+    func apply(_ rule: LinkRule, _ attribute: HTMLAttribute, _ tag: HTMLTag) {
+        var flags = rule.flags
+        if flags.contains(.hasCodebase), value(vocabulary.attribute.codebase, of: tag) == nil {
+            flags.remove(.hasCodebase)
+        }
+        switch rule.syntax {
+        case .url: add(attribute, tag, rule.kind, flags)
+        case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
+        case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
+        case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
+        case .css: if mayHoldCSSLink(attribute) { css(attribute, rule.kind) }
+        case .document:
+            decoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
+        case .lazy: if looksLikeAddress(attribute) { add(attribute, tag, rule.kind, flags) }
+        case .lazyBackground:
+            if mayHoldCSSLink(attribute) {
+                css(attribute, rule.kind, adding: .isLazy)
+            } else if looksLikeAddress(attribute) {
+                add(attribute, tag, rule.kind, flags)
+            }
+        case .absolute: if namesOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
+        case .absoluteWords:
+            list(attribute, .spaceList, rule.kind, flags) { bytes, body in
+                bytes.forEachWord { if ReferenceShape(bytes.part($0)) == .namesOrigin { body($0) } }
+            }
+        case .base: base(attribute, tag)
+        case .link: if let kind = linkKind(tag) { add(attribute, tag, kind, flags) }
+        case .meta: meta(attribute, tag)
+        case .form: add(attribute, tag, isPost(tag) ? .submission : .form, flags)
+        case .script:
+            let isModule = value(vocabulary.attribute.type, of: tag)?.equals("module") ?? false
+            add(attribute, tag, isModule ? .module : rule.kind, flags)
+        case .input:
+            if value(vocabulary.attribute.type, of: tag)?.equals("image") ?? false {
+                add(attribute, tag, rule.kind, flags)
+            }
+        case .parameter:
+            let isReference = value(vocabulary.attribute.valuetype, of: tag)?.equals("ref") ?? false
+            if isReference || namesWebOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
+        }
+    }
+
+    /// The whole value is one reference.
+    func add(_ attribute: HTMLAttribute, _ tag: HTMLTag, _ kind: LinkKind, _ flags: LinkFlags) {
+        let range = text.bytes.trimmed(attribute.valueRange)
+        guard !range.isEmpty else { return }
+        if text.context.levels == 0 {
+            let body = text.map(range)
+            sink.add(
+                attribute: body, name: text.bytes.part(attribute.nameRange), of: text.bytes.part(tag.nameRange),
+                isUnquoted: attribute.quoting == .unquoted, kind, flags.union(text.flags))
+        } else {
+            decoded(attribute) { sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags) }
+        }
+    }
+
+    /// The value is a list of references.
+    private func list(
+        _ attribute: HTMLAttribute, _ inner: LinkContext.Inner, _ kind: LinkKind, _ flags: LinkFlags,
+        _ forEach: (Bytes, (Range<Int>) -> Void) -> Void
+    ) {
+        decoded(attribute) { text in
+            forEach(text.bytes) { sink.add($0, in: text, kind, inner, flags) }
+        }
+    }
+
+    func decoded(_ attribute: HTMLAttribute, adding flags: LinkFlags = [], _ body: (SourceText) -> Void) {
+        text.withDecoded(attribute.valueRange, isUnquoted: attribute.quoting == .unquoted, flags: flags, body)
+    }
+
+    private func css(_ attribute: HTMLAttribute, _ kind: LinkKind, adding flags: LinkFlags = []) {
+        decoded(attribute, adding: flags) { CSSScanner.scan($0, sink, kind: kind) }
+    }
+
+    /// Most style attributes hold no function at all.
+    private func mayHoldCSSLink(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(attribute.valueRange)
+        return value.contains(UInt8(ascii: "(")) || value.contains(UInt8(ascii: "&"))
+    }
+
+    private func namesOrigin(_ attribute: HTMLAttribute) -> Bool {
+        ReferenceShape(text.bytes.part(attribute.valueRange)) == .namesOrigin
+    }
+
+    /// `http:`, `https:` or two slashes.
+    private func namesWebOrigin(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
+        return value.starts(with: "http://") || value.starts(with: "https://") || value.starts(with: "//")
+    }
+
+    /// No blanks and no braces, and a dot or a slash: an address rather than a setting.
+    func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
+        var hasMark = false
+        for byte in value {
+            switch byte {
+            case 0...0x20, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "<"): return false
+            case UInt8(ascii: "."), UInt8(ascii: "/"): hasMark = true
+            default: break
+            }
+        }
+        return hasMark && value.first != UInt8(ascii: "#")
+    }
+
+    private static func forEachCommaPart(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
+        var start = 0
+        for end in 0...bytes.count where end == bytes.count || bytes[end] == UInt8(ascii: ",") {
+            let part = bytes.trimmed(start..<end)
+            if !part.isEmpty { body(part) }
+            start = end + 1
+        }
+    }
+
+    /// A form, or a button that overrides one, that is sent with POST, or not sent at all.
+    private func isPost(_ tag: HTMLTag) -> Bool {
+        let method = value(vocabulary.attribute.formmethod, of: tag) ?? value(vocabulary.attribute.method, of: tag)
+        return method.map { $0.equals("post") || $0.equals("dialog") } ?? false
+    }
+
+    /// The first `<base>` with an address is the document's base.
+    private func base(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
+        add(attribute, tag, .base, .ignoresBase)
+        guard isOutermost, sink.table.base == nil else { return }
+        decoded(attribute) { text in
+            let place = text.map(text.bytes.trimmed(0..<text.bytes.count))
+            guard !place.isEmpty else { return }
+            sink.table.base = sink.read(place, text.context)
+        }
+    }
+}

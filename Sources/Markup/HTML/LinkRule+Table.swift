@@ -1,0 +1,106 @@
+extension LinkRule {
+    /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element, `svg:*` and
+    /// `math:*` for every one in that vocabulary. A later line takes precedence.
+    struct Line {
+        var elements: String
+        var attributes: String
+        var rule: LinkRule
+
+        init(_ elements: String, _ attributes: String, _ syntax: Syntax, _ kind: LinkKind, _ flags: LinkFlags = []) {
+            self.elements = elements
+            self.attributes = attributes
+            rule = LinkRule(syntax: syntax, kind: kind, flags: flags)
+        }
+    }
+
+    static let table: [Line] = everywhere + pages + requisites + others + drawings
+
+    /// Attributes that may stand on any element.
+    private static let everywhere: [Line] = [
+        Line("*", "style", .css, .image),
+        Line("*", "itemid", .absolute, .item),
+        Line("*", "itemtype itemprop", .absoluteWords, .item),
+        Line("*", "url swurl", .lazy, .parameter, .isGuess),
+        Line("*", "hotspot0 hotspot1 hotspot2 hotspot3 hotspot4 hotspot5", .lazy, .parameter, .isGuess),
+        Line("*", "xml:base", .url, .base),
+        // What the common lazy-loading libraries read.
+        Line("*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image, .isLazy),
+        Line("*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image, .isLazy),
+        Line("*", "data-flickity-lazyload data-zoom-image data-large_image data-retina", .lazy, .image, .isLazy),
+        Line("*", "data-thumb data-image data-img data-poster", .lazy, .image, [.isLazy, .isGuess]),
+        Line("*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image, .isLazy),
+        Line("*", "data-bg data-background data-background-image data-bg-image", .lazyBackground, .image, .isLazy),
+        Line("*", "data-lazy-background data-lazy-bg data-bg-src", .lazyBackground, .image, .isLazy),
+        Line("iframe frame embed amp-iframe", "data-src data-lazy-src data-lazy", .lazy, .frame, .isLazy),
+        Line("script", "data-src data-lazy-src", .lazy, .script, .isLazy),
+        Line("link", "data-src data-lazy-src", .lazy, .style, .isLazy),
+        Line("audio video", "data-src data-lazy-src", .lazy, .media, .isLazy),
+        Line("source", "data-src data-lazy-src", .lazy, .media, .isLazy),
+    ]
+
+    private static let pages: [Line] = [
+        Line("a area", "href", .url, .page),
+        Line("embed", "href", .url, .page),
+        Line("form", "action", .form, .form),
+        Line("button input", "formaction", .form, .form),
+        Line("iframe frame portal fencedframe layer ilayer amp-iframe", "src", .url, .frame),
+        Line("iframe", "srcdoc", .document, .frame),
+        Line("iframe frame img", "longdesc", .url, .about),
+        Line("link", "href", .link, .metadata),
+        Line("meta", "content", .meta, .metadata),
+    ]
+
+    private static let requisites: [Line] = [
+        Line("img image amp-img amp-anim overlay fig", "src", .url, .image),
+        Line("img source image amp-img amp-anim", "srcset", .srcset, .image),
+        Line("link", "imagesrcset", .srcset, .image),
+        Line("img", "lowsrc href", .url, .image),
+        Line("img", "dynsrc", .url, .media),
+        Line("script", "src", .script, .script),
+        Line("amp-script", "src", .url, .script),
+        Line("audio video source bgsound amp-audio amp-video", "src", .url, .media),
+        Line("track", "src", .url, .track),
+        Line("embed", "src", .url, .embed),
+        Line("input", "src", .input, .image),
+        Line("video audio amp-video", "poster", .url, .image),
+        Line("amp-list amp-state", "src", .url, .data),
+        Line("amp-story", "poster-portrait-src publisher-logo-src", .url, .image),
+        Line("object", "data", .url, .embed),
+        Line("object", "classid", .url, .applet, .hasCodebase),
+        Line("object", "archive", .spaceList, .applet, .hasCodebase),
+        Line("applet", "code object", .url, .applet, .hasCodebase),
+        Line("applet", "archive", .commaList, .applet, .hasCodebase),
+        Line("html", "manifest", .url, .manifest, .ignoresBase),
+        Line("body table td th tr thead tbody tfoot layer", "background", .url, .image),
+        Line("command menuitem", "icon", .url, .icon),
+    ]
+
+    private static let others: [Line] = [
+        Line("base", "href", .base, .base),
+        Line("a area", "ping", .spaceList, .ping),
+        Line("blockquote q del ins", "cite", .url, .citation),
+        Line("head", "profile", .spaceList, .profile),
+        Line("object applet", "codebase", .url, .codebase),
+        Line("object img input", "usemap", .url, .imageMap),
+        Line("param", "value", .parameter, .parameter),
+    ]
+
+    /// SVG and MathML. Element names are compared without case, as the tokenizer lowers them.
+    private static let drawings: [Line] = [
+        Line("svg:a", "href xlink:href", .url, .page),
+        Line("svg:image svg:feimage", "href xlink:href", .url, .image),
+        Line("svg:script", "href xlink:href", .script, .script),
+        Line("svg:use svg:tref svg:glyphref svg:altglyph", "href xlink:href", .url, .drawing),
+        Line("svg:cursor", "href xlink:href", .url, .image),
+        Line("svg:font-face-uri", "href xlink:href", .url, .font),
+        Line("svg:color-profile", "href xlink:href", .url, .drawing),
+        Line("svg:pattern svg:lineargradient svg:radialgradient svg:filter", "href xlink:href", .url, .part),
+        Line("svg:textpath svg:mpath svg:animate svg:set", "href xlink:href", .url, .part),
+        Line("svg:animatemotion svg:animatetransform svg:animatecolor", "href xlink:href", .url, .part),
+        Line("svg:*", "fill stroke filter mask clip-path", .css, .drawing),
+        Line("svg:*", "marker marker-start marker-mid marker-end cursor color-profile", .css, .drawing),
+        Line("math:*", "href xlink:href", .url, .page),
+        Line("math:annotation math:annotation-xml", "src", .url, .data),
+        Line("math:mglyph", "src", .url, .image),
+    ]
+}

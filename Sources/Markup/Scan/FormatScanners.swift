@@ -1,0 +1,16 @@
+extension BodyFormat {
+    /// Finds the links of a text in this format: a whole body, or a script or stylesheet inside one.
+    ///
+    /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a scanner has
+    /// no links.
+    func scan(_ text: SourceText, _ sink: LinkSink) {
+        switch self {
+        case .html: HTMLScanner.scan(text, sink)
+        case .xhtml: HTMLScanner.scan(text, sink, isXML: true)
+        case .css: CSSScanner.scan(text, sink)
+        case .opaque, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
+            .webVTT, .sitemap, .feed, .plainText:
+            break
+        }
+    }
+}

@@ -1,0 +1,97 @@
+/// From places in a text to the places in the body that it was read from.
+///
+/// A text without character references is a stretch of the body. Where references were undone the map has a step before
+/// and behind each of them.
+struct OffsetMap {
+    struct Step {
+        var text: Int
+        var body: Int
+    }
+
+    private let steps: [Step]
+    /// Where the text starts in the one that `steps` are of: parts of a text share them.
+    private let origin: Int
+
+    /// A stretch of the body that starts at `base`.
+    init(base: Int) {
+        self.init(steps: [Step(text: 0, body: base)], origin: 0)
+    }
+
+    private init(steps: [Step], origin: Int) {
+        self.steps = steps
+        self.origin = origin
+    }
+
+    /// The place in the body of a place in the text.
+    func callAsFunction(_ place: Int) -> Int {
+        let step = steps[index(of: place)]
+        return step.body + (place + origin - step.text)
+    }
+
+    func callAsFunction(_ range: Range<Int>) -> Range<Int> {
+        let lower = self(range.lowerBound)
+        return lower..<max(lower, self(range.upperBound))
+    }
+
+    /// The map of a part of the text.
+    func part(from start: Int) -> OffsetMap {
+        OffsetMap(steps: steps, origin: origin + start)
+    }
+
+    /// The last step at or before `place`.
+    private func index(of place: Int) -> Int {
+        var lower = 0
+        var upper = steps.count
+        while upper - lower > 1 {
+            let middle = (lower + upper) / 2
+            if steps[middle].text <= place + origin { lower = middle } else { upper = middle }
+        }
+        return lower
+    }
+
+    /// Undoes the character references of a part of a text, and maps the result to the body.
+    static func decode(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (text: [UInt8], map: OffsetMap) {
+        var text: [UInt8] = []
+        var steps: [Step] = []
+        var known = map.index(of: range.lowerBound) + 1
+        let part = Bytes(rebasing: bytes[range])
+        var index = 0
+        var run = 0
+        func flush(_ end: Int) {
+            guard run < end else { return }
+            let start = text.count
+            steps.append(Step(text: start, body: map(range.lowerBound + run)))
+            while known < map.steps.count, map.steps[known].text - map.origin < range.lowerBound + end {
+                let inside = map.steps[known].text - map.origin - range.lowerBound
+                if inside > run { steps.append(Step(text: start + inside - run, body: map.steps[known].body)) }
+                known += 1
+            }
+            text.append(contentsOf: part[run..<end])
+        }
+        while index < part.count {
+            let byte = part[index]
+            guard byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 else {
+                index += 1
+                continue
+            }
+            var length = 1
+            if byte == UInt8(ascii: "&") {
+                guard let reference = CharacterReferences.read(part, at: index) else {
+                    index += 1
+                    continue
+                }
+                length = reference.length
+            } else if byte == 0x0D, index + 1 < part.count, part[index + 1] == 0x0A {
+                length = 2
+            }
+            flush(index)
+            steps.append(Step(text: text.count, body: map(range.lowerBound + index)))
+            CharacterReferences.decode(part.part(index..<index + length), into: &text)
+            index += length
+            run = index
+        }
+        flush(part.count)
+        steps.append(Step(text: text.count, body: map(range.upperBound)))
+        return (text, OffsetMap(steps: steps, origin: 0))
+    }
+}

@@ -1,0 +1,111 @@
+import Markup
+import Testing
+import Web
+
+@Suite struct HTMLScannerTests {
+    @Test(
+        "Links are found where a browser would find them, and nowhere else",
+        arguments: [
+            ("<noscript><img src=a></noscript>", ["a"]),
+            ("<template shadowrootmode=open><img src=a></template>", ["a"]),
+            ("<!--[if lt IE 9]><script src=a></script><![endif]--><img src=b>", ["a", "b"]),
+            ("<!--[if !IE]><!--><img src=a><!--<![endif]-->", ["a"]),
+            ("<!-- <img src=a> -->", []),
+            ("<title><img src=a></title><img src=b>", ["b"]),
+            ("<textarea><img src=a></textarea ><img src=b>", ["b"]),
+            ("<style><img src=a></style><xmp><img src=c></xmp><img src=b>", ["b"]),
+            ("<iframe src=f><img src=a></iframe><img src=b>", ["f", "b"]),
+            ("<script><!--<script></script><img src=a>--></script><img src=b>", ["b"]),
+            ("<script><!-- </script><img src=b>", ["b"]),
+            ("<plaintext><img src=a>", []),
+            ("<svg><style><a href=x></style></svg>", ["x"]),
+            ("<svg><![CDATA[<a href=x>]]><image href=a /></svg><![CDATA[<a href=b>]]>", ["a"]),
+            ("<svg><title><a href=x></title></svg>", ["x"]),
+            ("<svg><style>a{fill:url(a)}</style><style><![CDATA[b{fill:url(b)}]]></style></svg>", ["a", "b"]),
+            ("<svg><p><style><img src=a></style>", []),
+            ("<math><mi><svg></svg></mi><style><c href=a></style></math>", ["a"]),
+            ("<a href=x><svg><path></a><script src=y></script>", ["x", "y"]),
+            ("<svg><g></a><use href=x /></g></svg>", ["x"]),
+            ("<math><annotation-xml encoding='TEXT/html'><style><a href=x></style>", []),
+            ("<math><annotation-xml><style><a href=x></style>", ["x"]),
+            ("<script type=x src=a></script><script></script>", ["a"]),
+            ("<style type=x>a{b:url(b)}</style><style>a{b:url(c)}</style>", ["c"]),
+            ("<img src=a/>", ["a/"]), ("<img src=>", []), ("<img src=''>", []), ("<img src=' a\n'>", ["a"]),
+            ("<img src=data:,x><a href='javascript:x()'><a href=mailto:a@b>", ["mailto:a@b"]),
+            ("<img srcset='a,b 1x, c 2x,d'>", ["a,b", "c", "d"]),
+            ("<iframe srcdoc='<img src=&quot;a?b&amp;amp;c&quot;>'></iframe>", ["a?b&c"]),
+            ("<iframe srcdoc=\"<iframe srcdoc='<img src=&amp;quot;a&amp;quot;>'>\">", ["a"]),
+            ("<p style='background:url(a);color:red'><p style=\"background:url(&quot;b&quot;)\">", ["a", "b"]),
+            ("<input src=a><input type=IMAGE src=b>", ["b"]),
+            (
+                "<img data-src=true data-srcset='a 1x'><div data-bg=\"url('b')\"><div data-bg=c.png>",
+                ["a", "b", "c.png"]
+            ),
+            ("<a href='?copy=1&copy=2&amp=3&lt;'>", ["?copy=1&copy=2&amp=3<"]),
+            (
+                "<a href='&notit;&notin;&nGt;&#150;&#0;&copy'>",
+                ["&notit;\u{2209}\u{226B}\u{20D2}\u{2013}\u{FFFD}\u{A9}"]
+            ),
+            ("<meta http-equiv=refresh content=\"3; URL='a b'\">", ["a b"]),
+            ("<object data=a archive='b c' codebase=d></object>", ["a", "b", "c", "d"]),
+            ("<meta property=og:image content=http://a/b><meta name=description content=http://a/c>", ["http://a/b"]),
+            ("<a href=a href=b>", ["a"]),
+        ] as [(String, [String])])
+    func places(_ html: String, _ references: [String]) {
+        let scan = Scan(html)
+        #expect(scan.references == references)
+        #expect(scan.faults == [])
+    }
+
+    @Test("A refresh leads where the standard says", .enabled(if: ConformanceData.isThere))
+    func refresh() {
+        let cases = ConformanceData.cases("html/meta-refresh.json")
+        #expect(cases.count == 69)
+        for test in cases {
+            let value = (test["input"]?.string ?? "").replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
+            let scan = Scan("<meta http-equiv=refresh content=\"\(value)\">")
+            let address = test["expected"]?[1]?.string
+            let expected = address.map { $0 == "(document itself)" ? [] : [$0] } ?? []
+            let found = scan.references.map { $0.filter { $0 != "\t" && $0 != "\n" && $0 != "\r" } }
+            #expect(found == expected, "\(test["input"]?.string ?? "")")
+            #expect(scan.faults == [])
+        }
+    }
+
+    @Test(
+        "The relation decides what a link element names",
+        arguments: [
+            ("rel=stylesheet", .style), ("rel='alternate stylesheet'", .style), ("rel='SHORTCUT ICON'", .icon),
+            ("rel=preload as=font", .font), ("rel=preload as=fetch", .data), ("rel=preload", .preload),
+            ("rel=modulepreload", .module), ("rel=dns-prefetch", .origin), ("rel=alternate", .alternate),
+            ("rel='n&#101;xt'", .navigation), ("", .metadata), ("rel=nofollow", .metadata), ("rel=manifest", .manifest),
+        ] as [(String, LinkKind)])
+    func relations(_ attributes: String, _ kind: LinkKind) {
+        #expect(Scan("<link \(attributes) href=x>").found.map(\.kind) == [kind])
+    }
+
+    @Test("The first base and the title are kept, read")
+    func base() {
+        let scan = Scan("<title> a &amp;\n b </title><base target=x><base href=' /a&amp;b '><base href=c>")
+        #expect(scan.table.base == "/a&b")
+        #expect(scan.table.title == "a & b")
+    }
+
+    @Test(
+        "Only what names an origin is marked so",
+        arguments: [
+            ("http:a", true), ("//a", true), ("\\\\a", true), ("/\t/a", true), ("a:b", true), ("/a", false),
+            ("a/b:c", false),
+            ("?a:b", false), ("./a:b", false),
+        ])
+    func origins(_ reference: String, _ namesOrigin: Bool) {
+        #expect(Scan("<a href='\(reference)'>").found.map { $0.flags.contains(.namesOrigin) } == [namesOrigin])
+    }
+
+    @Test("Conditional comments and lazy attributes are marked")
+    func flags() {
+        #expect(Scan("<!--[if IE]><img src=a><![endif]-->").found.first?.flags == .isConditional)
+        #expect(Scan("<img data-src=a.png>").found.first?.flags == .isLazy)
+        #expect(Scan("<a href=#x>").found.first?.flags == .isFragment)
+    }
+}

@@ -1,0 +1,111 @@
+import Testing
+import Web
+
+@testable import Markup
+
+/// The start tags of a text as html5lib writes them.
+private final class StartTags: HTMLSkimmerDelegate {
+    struct Tag: Equatable {
+        var name: String
+        var attributes: [String: String] = [:]
+    }
+
+    var tags: [Tag] = []
+    let text: Bytes
+
+    init(_ text: Bytes) {
+        self.text = text
+    }
+
+    func skimmed(_ tag: HTMLTag) {
+        var found = Tag(name: name(tag.nameRange))
+        for attribute in tag.attributes where found.attributes[name(attribute.nameRange)] == nil {
+            var value: [UInt8] = []
+            CharacterReferences.decode(text.part(attribute.valueRange), into: &value)
+            found.attributes[name(attribute.nameRange)] = String(decoding: value, as: UTF8.self)
+        }
+        tags.append(found)
+    }
+
+    private func name(_ range: Range<Int>) -> String {
+        String(decoding: text.part(range).map(\.lowercased), as: UTF8.self).replacing("\0", with: "\u{FFFD}")
+    }
+
+    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+    func skimmed(comment: Range<Int>) {}
+
+    /// The tags of a text that starts in one of the tokenizer's states.
+    static func read(_ text: String, state: String = "Data state", lastTag: String = "") -> [Tag] {
+        let vocabulary = HTMLVocabulary.shared
+        return Array(text.utf8).withUnsafeBufferPointer { bytes in
+            let delegate = StartTags(bytes)
+            guard var skimmer = HTMLSkimmer(bytes, .bare, isThorough: true, delegate) else { return [] }
+            let name = UInt8(vocabulary.elements.names.firstIndex(of: Array(lastTag.utf8)) ?? 0)
+            switch state {
+            case "PLAINTEXT state": break
+            case "RCDATA state", "RAWTEXT state": skimmer.skim(from: skimmer.content(of: name, .rawText, from: 0))
+            case "Script data state": skimmer.skim(from: skimmer.content(of: name, .script, from: 0))
+            case "CDATA section state": skimmer.skim(from: skimmer.cdataEnd(from: 0).next)
+            default: skimmer.skim()
+            }
+            return delegate.tags
+        }
+    }
+}
+
+@Suite struct HTMLSkimmerTests {
+    static let files = [
+        "contentModelFlags", "domjs", "entities", "escapeFlag", "namedEntities", "numericEntities", "test1", "test2",
+        "test3", "test4", "unicodeChars", "unicodeCharsProblematic",
+    ]
+
+    /// Cases that are not met, with the reason.
+    static let exceptions: [String: String] = [:]
+
+    @Test(
+        "The start tags are those of the standard's tokenizer", .enabled(if: ConformanceData.isThere), arguments: files)
+    func conformance(_ file: String) {
+        var count = 0
+        for test in ConformanceData.cases("html/\(file).test", "tests") {
+            let isDoubled = test["doubleEscaped"]?.bool ?? false
+            let input = unescaped(test["input"]?.string ?? "", isDoubled)
+            let expected = (test["output"]?.array ?? []).filter { $0[0]?.string == "StartTag" }.map { event in
+                StartTags.Tag(
+                    name: unescaped(event[1]?.string ?? "", isDoubled),
+                    attributes: Dictionary(
+                        (event[2]?.members ?? []).map {
+                            (unescaped($0.key, isDoubled), unescaped($0.value.string ?? "", isDoubled))
+                        },
+                        uniquingKeysWith: { first, _ in first }))
+            }
+            for state in test["initialStates"]?.array?.compactMap(\.string) ?? ["Data state"] {
+                count += 1
+                let found = StartTags.read(input, state: state, lastTag: test["lastStartTag"]?.string ?? "")
+                let name = test["description"]?.string ?? input
+                if Self.exceptions[name] == nil {
+                    #expect(found == expected, "\(name): \(input.debugDescription) in \(state)")
+                }
+            }
+        }
+        #expect(count > 0)
+    }
+
+    /// `\u0000` written out, as the files do it for what JSON cannot hold.
+    private func unescaped(_ text: String, _ isDoubled: Bool) -> String {
+        guard isDoubled, text.contains("\\u") else { return text }
+        return (try? JSONValue.parse(Array("\"\(text.replacing("\"", with: "\\\""))\"".utf8).span))?.string ?? text
+    }
+
+    @Test(
+        "What is no markup is passed over",
+        arguments: [
+            ("<!-- <a href=x> --><b>", ["b"]), ("<!--><a>", ["a"]), ("<!---><a>", ["a"]), ("<!-- --!><a>", ["a"]),
+            ("<!-- --!- ><a> --><b>", ["b"]), ("<!x <a>><b>", ["b"]), ("<?x <a>><b>", ["b"]), ("</ <a>><b>", ["b"]),
+            ("<!doctype html \"<a>\"><b>", ["b"]), ("<a b='>' c=\">\"><d>", ["a", "d"]), ("< a><b>", ["b"]),
+            ("<a href=x", []), ("<a href='x>", []), ("<![CDATA[<a>]]><b>", ["b"]), ("</a b='<c>'><d>", ["d"]),
+            ("<a/b=c/><d/>", ["a", "d"]), ("<A\u{C}B><c\u{0}>", ["a", "c\u{FFFD}"]), ("<a ='b>'><c>", ["a", "c"]),
+        ] as [(String, [String])])
+    func markup(_ text: String, _ tags: [String]) {
+        #expect(StartTags.read(text).map(\.name) == tags)
+    }
+}

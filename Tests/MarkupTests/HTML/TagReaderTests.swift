@@ -1,0 +1,81 @@
+import Testing
+
+@testable import Markup
+
+@Suite struct TagReaderTests {
+    /// Every element and attribute of the table of link rules.
+    static let names: [(String, String)] = LinkRule.table.flatMap { line in
+        line.elements.split(separator: " ").flatMap { element in
+            line.attributes.split(separator: " ").map { attribute in
+                let local = element.split(separator: ":").last.map(String.init) ?? ""
+                return (local == "*" ? "div" : local, String(attribute))
+            }
+        }
+    }
+
+    private func value(_ reading: TagReader.Reading, _ reader: TagReader) -> String? {
+        guard case .queued(let number) = reading else { return nil }
+        var text = ""
+        return reader.withValue(number) { text = String(decoding: $0, as: UTF8.self) } ? text : nil
+    }
+
+    private func read(_ tags: [(element: String, attribute: String, value: String)]) -> [String?] {
+        let reader = TagReader()
+        let numbers = tags.map { tag in
+            Array(tag.element.utf8).withUnsafeBufferPointer { element in
+                Array(tag.attribute.utf8).withUnsafeBufferPointer { attribute in
+                    Array(tag.value.utf8).withUnsafeBufferPointer {
+                        reader.add(TagMemory.Tag(element: element, attribute: attribute, value: $0))
+                    }
+                }
+            }
+        }
+        reader.read()
+        return numbers.map { value($0, reader) }
+    }
+
+    @Test("libxml2 reads the attributes of every element that can carry a link, each as its own tag")
+    func elements() {
+        let tags = Self.names.map { (element: $0.0, attribute: $0.1, value: "\($0.0).\($0.1)?a=1&amp;b") }
+        // Of <head> libxml2 drops the attributes where it sees no document around it.
+        let expected = tags.map { $0.element == "head" ? nil : "\($0.element).\($0.attribute)?a=1&b" }
+        #expect(read(tags) == expected)
+        let upper = tags.map {
+            (element: $0.element.uppercased(), attribute: $0.attribute.uppercased(), value: $0.value)
+        }
+        #expect(read(upper) == expected)
+    }
+
+    @Test(
+        "A value goes to libxml2 only where it reads it as the standard says",
+        arguments: [
+            ("a b", "a b"), ("a>b/>", "a>b/>"), ("<a", "<a"), ("'", "'"), ("\"", "\""),
+            ("&lt;&gt;&quot;&#39;&amp;", "<>\"'&"),
+            ("", ""), ("'\"", nil), ("&", nil), ("&a;", nil), ("&#150;", nil), ("\u{E4}", nil), ("\t", nil),
+            ("a\0b", nil),
+        ] as [(String, String?)])
+    func values(_ value: String, _ expected: String?) {
+        #expect(read([("a", "href", "x"), ("a", "href", value), ("a", "href", "y")]) == ["x", expected, "y"])
+    }
+
+    @Test("Many tags in many batches keep their order")
+    func batches() {
+        let reader = TagReader()
+        for batch in 0..<50 {
+            let values = (0..<1000).map { "\(batch)/\($0)" }
+            let numbers = values.map { value in
+                Array("a".utf8).withUnsafeBufferPointer { element in
+                    Array("href".utf8).withUnsafeBufferPointer { attribute in
+                        Array(value.utf8).withUnsafeBufferPointer {
+                            reader.add(TagMemory.Tag(element: element, attribute: attribute, value: $0))
+                        }
+                    }
+                }
+            }
+            reader.read()
+            let found = numbers.map { value($0, reader) }
+            #expect(found == values)
+            reader.forget()
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import Markup
+import Testing
+import Web
+
+@Suite struct BodyFormatTests {
+    @Test(
+        "The media type decides, and the name and the first bytes where it says nothing",
+        arguments: [
+            ("text/html; charset=x", "/a.css", "", .html), ("text/css", "/a", "<html>", .css),
+            ("image/png", "/a.html", "", .opaque),
+            ("application/x-javascript", "/", "", .javaScript), ("image/svg+xml", "/", "", .svg),
+            ("text/xml", "/", "<urlset>", .sitemap),
+            ("application/xml", "/a", "<?xml version='1.0'?><rss>", .feed), (nil, "/a.mjs", "", .javaScript),
+            (nil, "/", "<!DOCTYPE html>", .html),
+            (nil, "/", "\u{FEFF} <html>", .html), (nil, "/", "GIF89a", .opaque),
+            ("text/plain", "/a.js", "", .javaScript),
+            ("text/plain", "/a.html", "<html>", .plainText), ("text/plain", "/robots.txt", "x", .plainText),
+            ("application/octet-stream", "/a.m3u8", "", .hls), (nil, "/", "#EXTM3U", .hls),
+            ("application/json", "/", "{}", .json),
+            ("application/xhtml+xml", "/", "", .xhtml), ("application/problem+json", "/", "", .json),
+            (nil, "/", "", .opaque),
+        ] as [(String?, String, String, BodyFormat)])
+    func formats(_ type: String?, _ path: String, _ body: String, _ format: BodyFormat) throws {
+        let url = try #require(WebURL("http://example.com" + path))
+        let found = BodyFormat(mediaType: type.flatMap { MediaType($0) }, url: url, body: Array(body.utf8).span)
+        #expect(found == format)
+    }
+
+    @Test("In XHTML no element's content is special, and CDATA is text")
+    func xhtml() {
+        let text = "<title>a &amp; b</title><script src='x'/><style><![CDATA[a{b:url(y)}]]></style><img src='z'/>"
+        let scan = Scan(text, .xhtml)
+        #expect(scan.references == ["x", "y", "z"])
+        #expect(scan.table.title == "a & b")
+        #expect(scan.faults == [])
+    }
+}

@@ -1,0 +1,60 @@
+import Markup
+import Testing
+import Web
+
+@Suite struct LinkTableTests {
+    private static let page: String = (0..<1000).map {
+        $0 % 3 == 0
+            ? "<p>Some words <a class='x' href='https://example.com/a/page-\($0).html?b=c'>a link</a>\n"
+            : "<img alt='a picture' src='/images/\($0).png'> and text\n"
+    }.joined()
+
+    @Test("A thousand links take less than 8 KB")
+    func size() {
+        let scan = Scan(Self.page)
+        #expect(scan.found.count == 1000)
+        #expect(scan.table.encoded().count < 8 << 10)
+        #expect(scan.faults == [])
+    }
+
+    @Test("Whatever the bytes are, what is read is sound or refused")
+    func damage() throws {
+        var table = Scan("<title>t</title><base href=b><p style='x:url(y)'><a href='//z/'>").table
+        table.isTranscoded = true
+        let whole = table.encoded()
+        for length in 0..<whole.count {
+            #expect(throws: MarkupError.self) { try LinkTable(decoding: Array(whole[..<length]).span) }
+        }
+        #expect(throws: MarkupError.self) { try LinkTable(decoding: (whole + [0]).span) }
+        for place in whole.indices {
+            for value in stride(from: UInt8(0), to: 255, by: 3) {
+                var bytes = whole
+                bytes[place] = value
+                guard let read = try? LinkTable(decoding: bytes.span) else { continue }
+                var end = 0
+                for occurrence in read.occurrences {
+                    #expect(occurrence.range.lowerBound >= end && !occurrence.range.isEmpty)
+                    end = occurrence.range.upperBound
+                }
+                #expect(try LinkTable(decoding: read.encoded().span) == read)
+            }
+        }
+    }
+
+    @Test("A table of another version is refused by name")
+    func version() {
+        var bytes = LinkTable().encoded()
+        bytes[0] = LinkTable.version + 1
+        #expect(throws: MarkupError.otherVersion(LinkTable.version + 1)) { try LinkTable(decoding: bytes.span) }
+    }
+
+    @Test("A place outside of the body reads as nothing and is not replaced")
+    func outside() {
+        let table = LinkTable(occurrences: [LinkOccurrence(range: 2..<9, kind: .page, context: .plain)])
+        let body: [UInt8] = [1, 2, 3]
+        #expect(table.reference(table.occurrences[0], in: body.span).isEmpty)
+        var output: [UInt8] = []
+        Splicer.splice(body.span, table, into: &output) { _, _ in "x" }
+        #expect(output == body)
+    }
+}
