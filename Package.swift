@@ -34,6 +34,7 @@ let package = Package(
         room("Store", ["Web", "Digest", "CSQLite"]),
         room("Fetch", ["Web", "CCurl"]),
         room("Bundles", ["Web", "Digest"]),
+        room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
@@ -43,6 +44,7 @@ let package = Package(
         tests("StoreTests", ["Store"]),
         tests("FetchTests", ["Web", "Fetch"]),
         tests("BundlesTests", ["Digest", "Bundles"]),
+        tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl"]),
     ],
     swiftLanguageModes: [.v6]
 )

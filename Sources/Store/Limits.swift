@@ -3,7 +3,7 @@ package enum Limits {
     /// Bodies up to here live inside the database, larger ones are files.
     package static let inlineBody = 64 * 1024
     /// How much may wait for the writer before those who add have to wait.
-    static let queuedBytes = 8 * 1024 * 1024
+    static let queuedBytes = 2 * 1024 * 1024
     /// How long a connection waits for another process to let go of the database.
     static let busyMilliseconds: Int32 = 10_000
 }

@@ -10,7 +10,7 @@ package struct SystemError: Error, CustomStringConvertible {
         self.why = why
     }
 
-    init(_ doing: String, errno code: Int32 = errno) {
+    package init(_ doing: String, errno code: Int32 = errno) {
         self.init(doing, String(cString: strerror(code)))
     }
 

@@ -1,0 +1,15 @@
+package import Fetch
+package import Store
+
+/// What ended a crawl before it was done. What was stored until then is kept.
+package enum CrawlError: Error, Sendable, CustomStringConvertible {
+    case store(StoreError)
+    case fetch(FetchFailure)
+
+    package var description: String {
+        switch self {
+        case .store(let error): error.description
+        case .fetch(let failure): "cannot fetch: \(failure); run the same command again: what is stored so far is kept"
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package import Web
+
+/// What a crawl did, and everything that it did not get.
+package struct CrawlReport: Sendable {
+    package var site: String
+    package var visit: Int64
+    /// It went on with what an interrupted run had.
+    package var isContinued: Bool
+    package var isInterrupted = false
+    /// Readers see this visit from now on.
+    package var isPublished = false
+    package var pages = 0
+    package var requisites = 0
+    package var redirects = 0
+    package var requests = 0
+    /// What came over the network.
+    package var wireByteCount = 0
+    /// The bodies of this run, without content coding.
+    package var bodyByteCount = 0
+    package var elapsed: Duration = .zero
+    package var missing: [Missing] = []
+    package var skipped: [Skipped] = []
+
+    /// Asked for, and not got.
+    package struct Missing: Sendable {
+        package var url: WebURL
+        package var isRequisite: Bool
+        package var failure: Failure
+        /// From a start URL to the page that asked for it.
+        package var chain: [WebURL]
+    }
+
+    /// Linked, and not asked for.
+    package struct Skipped: Sendable {
+        package var url: WebURL
+        package var reason: SkipReason
+        package var referrer: WebURL?
+    }
+}

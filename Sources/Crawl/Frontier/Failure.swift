@@ -1,0 +1,42 @@
+package import Fetch
+
+/// Why something that was asked for is not held.
+package enum Failure: Sendable, Equatable, CustomStringConvertible {
+    /// The server's answer was an error.
+    case status(Int)
+    case fetch(FetchFailure)
+    /// Redirects without an end.
+    case redirects
+    /// A redirect that does not say where.
+    case nowhere
+
+    /// Whether the same request may succeed a little later.
+    var mayPass: Bool {
+        switch self {
+        case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
+        case .fetch(let failure): failure.mayPass
+        case .redirects, .nowhere: false
+        }
+    }
+
+    /// Whether the host should be asked more gently.
+    var isObjection: Bool {
+        switch self {
+        case .status(let status): status == 429 || status == 503
+        case .fetch(let failure): failure.mayPass
+        case .redirects, .nowhere: false
+        }
+    }
+
+    /// The origin says that there is no such thing: the larder then says so too.
+    package var isGone: Bool { self == .status(404) || self == .status(410) }
+
+    package var description: String {
+        switch self {
+        case .status(let status): "the server answered \(status)"
+        case .fetch(let failure): failure.description
+        case .redirects: "more than \(Frontier.mostRedirects) redirects in a row"
+        case .nowhere: "a redirect without a usable Location"
+        }
+    }
+}

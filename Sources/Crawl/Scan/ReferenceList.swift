@@ -1,0 +1,74 @@
+internal import Markup
+internal import Web
+
+/// The references of one document, each kept once, until its base is known. Its memory is used again for the next one.
+struct ReferenceList {
+    private struct Reference {
+        let range: Range<Int>
+        let role: Frontier.Role
+        let ignoresBase: Bool
+    }
+
+    private var bytes: [UInt8] = []
+    private var references: [Reference] = []
+    private var seen: Set<Int> = []
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        references.removeAll(keepingCapacity: true)
+        seen.removeAll(keepingCapacity: true)
+    }
+
+    mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
+        guard let role = Frontier.Role(occurrence), !occurrence.flags.contains(.isFragment) else { return }
+        let ignoresBase = occurrence.flags.contains(.ignoresBase)
+        let start = bytes.count
+        reference.withUnsafeBufferPointer { reference in
+            var hasher = Hasher()
+            hasher.combine(bytes: UnsafeRawBufferPointer(reference))
+            hasher.combine(role)
+            hasher.combine(ignoresBase)
+            guard seen.insert(hasher.finalize()).inserted else { return }
+            bytes.append(contentsOf: reference)
+            references.append(Reference(range: start..<bytes.count, role: role, ignoresBase: ignoresBase))
+        }
+    }
+
+    /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a browser.
+    func resolve(against url: WebURL, table: LinkTable) -> [FoundLink] {
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        var links: [FoundLink] = []
+        links.reserveCapacity(references.count)
+        let bytes = bytes.span
+        for reference in references {
+            let target = WebURL(
+                utf8: bytes.extracting(reference.range), base: reference.ignoresBase ? url : base,
+                queryEncoding: table.encoding)
+            guard let target, !target.isInert else { continue }
+            links.append(FoundLink(url: target.withoutFragment, role: reference.role))
+        }
+        return links
+    }
+}
+
+extension Frontier.Role {
+    /// Nil for what is never fetched.
+    init?(_ occurrence: LinkOccurrence) {
+        switch occurrence.role {
+        // A document inside another one is part of the picture.
+        case .page: self = occurrence.kind == .frame ? .requisite : .page
+        case .requisite: self = .requisite
+        case .other: return nil
+        }
+    }
+}
+
+extension WebURL {
+    /// Carries its content or its action in itself: there is nothing to fetch.
+    fileprivate var isInert: Bool {
+        switch scheme {
+        case "data", "javascript", "mailto", "tel", "sms", "about", "blob", "urn": true
+        default: false
+        }
+    }
+}

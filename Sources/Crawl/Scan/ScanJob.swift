@@ -1,0 +1,48 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+/// A response whose links are wanted, and which is to be kept.
+struct ScanJob: Sendable {
+    enum Source: Sendable {
+        /// Fresh from the network.
+        case fetched(FetchedResponse)
+        /// Stored by an earlier run of this visit: nothing to keep, only its links are needed again.
+        case held(StoredResponse)
+    }
+
+    let number: UInt32
+    let url: WebURL
+    let role: Frontier.Role
+    let referrer: String?
+    let source: Source
+    /// Seconds since 1970.
+    let time: Int64
+
+    /// What the job holds in memory.
+    var byteCount: Int {
+        if case .fetched(let response) = source, case .bytes(let bytes) = response.body { bytes.count } else { 0 }
+    }
+}
+
+/// What a scan found.
+struct ScanResult: Sendable {
+    let number: UInt32
+    /// What the job held in memory.
+    let byteCount: Int
+    var links: [FoundLink] = []
+    var redirect: Redirect?
+    /// Why the response could not be kept; the crawl ends with it.
+    var failure: StoreError?
+
+    enum Redirect: Sendable {
+        case to(WebURL)
+        case nowhere
+    }
+}
+
+/// A link as the frontier wants it: resolved, without its fragment, once for each document.
+struct FoundLink: Sendable, Equatable {
+    let url: WebURL
+    let role: Frontier.Role
+}

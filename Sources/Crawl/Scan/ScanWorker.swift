@@ -1,0 +1,118 @@
+internal import Fetch
+internal import Markup
+internal import Store
+internal import Web
+
+/// Reads bodies: their digest, their links, the form in which they are kept. It belongs to one thread of the pool.
+final class ScanWorker {
+    private let scanner = LinkScanner()
+    private var references = ReferenceList()
+    private let folder: StoreFolder
+    private var reader: StoreReader?
+    private let writes: WriteQueue
+
+    /// Larger bodies are kept, and not looked into.
+    static let largestScan = 64 * 1024 * 1024
+
+    init(_ folder: StoreFolder, writes: WriteQueue) {
+        self.folder = folder
+        self.writes = writes
+    }
+
+    func run(_ job: ScanJob) -> ScanResult {
+        var result = ScanResult(number: job.number, byteCount: job.byteCount)
+        do throws(StoreError) {
+            switch job.source {
+            case .fetched(let response): try read(response, of: job, into: &result)
+            case .held(let response): try reread(response, of: job, into: &result)
+            }
+        } catch {
+            result.failure = error
+        }
+        return result
+    }
+
+    private func read(
+        _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
+    ) throws(StoreError) {
+        var kept = NewResponse(
+            href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
+            fields: response.fields.block, fetched: job.time, body: nil)
+        if (300..<400).contains(response.status) {
+            result.redirect = Self.redirect(response.fields["Location"], from: job.url)
+            response.body.discard()
+        } else {
+            kept.body = try body(of: response, job, into: &result)
+        }
+        try writes.add(kept)
+    }
+
+    private func body(
+        of response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
+    ) throws(StoreError) -> NewBody {
+        switch response.body {
+        case .bytes(let bytes):
+            return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
+        case .file(let path, let byteCount) where byteCount <= Self.largestScan:
+            let content = BodyContent.file(path: path)
+            return try describe(try content.load(), content, response.fields, job, into: &result)
+        case .file(let path, _):
+            return try NewBody(
+                .file(path: path), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+        }
+    }
+
+    private func describe(
+        _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob, into result: inout ScanResult
+    ) throws(StoreError) -> NewBody {
+        let mediaType = fields["Content-Type"].flatMap { MediaType($0) }
+        let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
+        let table = scan(bytes, as: format, charset: mediaType?.charset)
+        result.links = references.resolve(against: job.url, table: table)
+        return try NewBody(
+            content, form: "\(format.name);\(table.encoding.name)", links: table.encoded(), in: folder)
+    }
+
+    private func scan(_ bytes: [UInt8], as format: BodyFormat, charset: String?) -> LinkTable {
+        references.removeAll()
+        return scanner.scan(bytes.span, as: format, charset: charset) { occurrence, reference in
+            references.append(occurrence, reference)
+        }
+    }
+
+    /// The links of what an earlier run stored, out of its table: the body is not scanned again.
+    private func reread(
+        _ response: StoredResponse, of job: ScanJob, into result: inout ScanResult
+    ) throws(StoreError) {
+        if (300..<400).contains(response.status) {
+            result.redirect = Self.redirect(HTTPFields(block: response.fields.utf8.span)["Location"], from: job.url)
+            return
+        }
+        guard let body = response.body else { return }
+        let reader = try openReader()
+        let encoded = try reader.links(of: body)
+        guard let table = try? LinkTable(decoding: encoded.span), !table.occurrences.isEmpty,
+            let content = try reader.content(of: body)
+        else { return }
+        let bytes = try content.load()
+        let source = table.source(of: bytes.span) ?? bytes
+        references.removeAll()
+        for occurrence in table.occurrences {
+            references.append(occurrence, table.reference(occurrence, in: source.span).span)
+        }
+        result.links = references.resolve(against: job.url, table: table)
+    }
+
+    /// Opened when first needed: most runs have nothing to go on with.
+    private func openReader() throws(StoreError) -> StoreReader {
+        if let reader { return reader }
+        let opened = try StoreReader(folder)
+        reader = opened
+        return opened
+    }
+
+    private static func redirect(_ location: String?, from url: WebURL) -> ScanResult.Redirect {
+        guard let location, let target = WebURL(location, base: url) else { return .nowhere }
+        return .to(target.withoutFragment)
+    }
+}

@@ -1,0 +1,139 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+@Suite struct CrawlTests {
+    private let origin: TestOrigin
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        origin = try TestOrigin()
+        scratch = try TemporaryFolder()
+    }
+
+    private var folder: StoreFolder { StoreFolder(scratch.path) }
+
+    private func crawl(_ interruption: Interruption = Interruption()) throws -> CrawlReport {
+        let start = try #require(WebURL(origin.url("/")))
+        let plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        return try Crawl(plan, interruption: interruption).run()
+    }
+
+    private func text(_ target: String) throws -> String? {
+        let reader = try StoreReader(folder)
+        guard let body = try reader.response(for: origin.url(target))?.body else { return nil }
+        return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
+    }
+
+    @Test func `pages, their requisites and the requisites' requisites are all kept as they were sent`() throws {
+        let page = """
+            <!doctype html><link rel=stylesheet href=style.css><img src="a b.png?x=1&amp;y=2">\
+            <a href="/two#part">two</a><a href=http://elsewhere.test/>elsewhere</a><script src=/app.js></script>
+            """
+        origin.on("/", .file(Array(page.utf8), type: "text/html"))
+        origin.on(
+            "/style.css", .file(Array("@import 'more.css'; b { background: url(dot.gif) }".utf8), type: "text/css"))
+        origin.on("/more.css", .file(Array("i { color: red }".utf8), type: "text/css"))
+        origin.on("/dot.gif", .file([71, 73, 70], type: "image/gif"))
+        origin.on("/a%20b.png?x=1&y=2", .file([137, 80], type: "image/png"))
+        origin.on("/app.js", .file(Array("1".utf8), type: "text/javascript"))
+        origin.on("/two", .page("<a href=/>back</a>"))
+
+        let report = try crawl()
+        #expect(report.pages == 2)
+        #expect(report.requisites == 5)
+        #expect(report.missing.isEmpty)
+        #expect(report.skipped.map(\.url.href) == ["http://elsewhere.test/"])
+        #expect(report.isPublished)
+        #expect(try text("/") == page)
+        #expect(try text("/a%20b.png?x=1&y=2") != nil)
+        #expect(Set(origin.requests.map(\.target)).count == origin.requests.count)
+    }
+
+    @Test func `what is missing is told with the way that led to it`() throws {
+        origin.on("/", .page("<a href=/two>two</a>"))
+        origin.on("/two", .page("<img src=/gone.png><a href=/dead>dead</a>"))
+        let report = try crawl()
+        let missing = report.missing.sorted { $0.url.href < $1.url.href }
+        #expect(missing.map(\.url.path) == ["/dead", "/gone.png"])
+        #expect(missing.map(\.isRequisite) == [false, true])
+        #expect(missing.allSatisfy { $0.failure.isGone })
+        #expect(missing[1].chain.map(\.path) == ["/", "/two"])
+        #expect(try StoreReader(folder).summary().tombstones == 2)
+    }
+
+    @Test func `a redirect is kept as one, and where it leads is fetched`() throws {
+        origin.on("/", .page("<a href=/old>old</a>"))
+        origin.on("/old", .redirect(to: "/new?x"))
+        origin.on("/new?x", .page("new"))
+        let report = try crawl()
+        #expect(report.redirects == 1)
+        let stored = try #require(try StoreReader(folder).response(for: origin.url("/old")))
+        #expect((300..<400).contains(stored.status))
+        #expect(stored.fields.contains("/new?x"))
+        #expect(try text("/new?x") != nil)
+    }
+
+    @Test func `what fails for a moment is asked for again`() throws {
+        origin.on("/", .failure(503), .page("second time lucky"))
+        let report = try crawl()
+        #expect(report.missing.isEmpty)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func `an interrupted run keeps what it has, and the next one asks for the rest only`() throws {
+        let interruption = Interruption()
+        origin.on("/", .page("<a href=/one>1</a><a href=/two>2</a>"))
+        origin.on("/one", .page("one"))
+        origin.on("/two") { _ in
+            interruption.request()
+            return .failure(503)
+        }
+        let first = try crawl(interruption)
+        #expect(first.isInterrupted)
+        #expect(!first.isPublished)
+
+        origin.forgetRequests()
+        origin.on("/two", .page("two"))
+        let second = try crawl()
+        #expect(second.isContinued)
+        #expect(second.visit == first.visit)
+        #expect(second.isPublished)
+        #expect(second.pages == 3)
+        #expect(!origin.requests.map(\.target).contains("/"))
+        #expect(origin.requests.map(\.target).contains("/two"))
+        #expect(try text("/two") != nil)
+    }
+
+    @Test func `an update that fails destroys no good copy`() throws {
+        origin.on("/", .page("<a href=/two>2</a>"))
+        origin.on("/two", .page("two"))
+        _ = try crawl()
+        origin.on("/two", .failure(500))
+        let second = try crawl()
+        #expect(second.missing.map(\.url.path) == ["/two"])
+        #expect(second.isPublished)
+        #expect(try text("/two") != nil)
+    }
+
+    @Test func `a site that cannot be reached leaves no trace`() throws {
+        let closed = try TestOrigin()
+        let start = try #require(WebURL(closed.url("/")))
+        closed.stop()
+        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        plan.connectionsPerHost = 1
+        let report = try Crawl(plan, interruption: Interruption()).run()
+        #expect(!report.isPublished)
+        #expect(report.missing.count == 1)
+        #expect(try StoreReader(folder).sites().isEmpty)
+    }
+
+    @Test func `a store that fails ends the crawl with its reason`() throws {
+        try scratch.write("in the way", to: "bodies")
+        origin.on("/", .page("x"))
+        #expect(throws: CrawlError.self) { try crawl() }
+    }
+}

@@ -1,0 +1,157 @@
+import Testing
+import Web
+
+@testable import Crawl
+@testable import Fetch
+
+@Suite struct FrontierTests {
+    private var frontier: Frontier
+
+    init() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        frontier = Frontier(scope: Scope(start: [start]), connectionsPerHost: 8)
+        frontier.start(start)
+    }
+
+    private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    /// What is fetched next, as long as something is, each answered at once.
+    private mutating func drain(now: Duration = .zero) -> [String] {
+        var fetched: [String] = []
+        while let number = frontier.next(now: now) {
+            fetched.append(frontier.entries[Int(number)].url.href)
+            frontier.succeeded(number)
+        }
+        return fetched
+    }
+
+    @Test mutating func `everything is fetched once, however often it is found`() throws {
+        #expect(drain() == ["http://a.test/"])
+        for _ in 1...3 {
+            frontier.found(try url("http://a.test/b"), role: .page, by: 0)
+            frontier.found(try url("http://a.test/"), role: .page, by: 0)
+        }
+        #expect(drain() == ["http://a.test/b"])
+        #expect(frontier.isDone)
+    }
+
+    @Test mutating func `what a page needs goes before the next page`() throws {
+        _ = drain()
+        frontier.found(try url("http://a.test/page"), role: .page, by: 0)
+        frontier.found(try url("http://a.test/style.css"), role: .requisite, by: 0)
+        #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
+    }
+
+    @Test mutating func `pages elsewhere are skipped with a reason, requisites are not`() throws {
+        _ = drain()
+        frontier.found(try url("http://b.test/page"), role: .page, by: 0)
+        frontier.found(try url("http://b.test/image"), role: .requisite, by: 0)
+        frontier.found(try url("ftp://a.test/file"), role: .page, by: 0)
+        #expect(drain() == ["http://b.test/image"])
+        #expect(frontier.entries.map(\.state) == [.done, .skipped(.otherHost), .done, .skipped(.scheme)])
+    }
+
+    @Test mutating func `a page that something needs becomes a requisite, once`() throws {
+        _ = drain()
+        frontier.found(try url("http://b.test/frame"), role: .page, by: 0)
+        #expect(drain() == [])
+        frontier.found(try url("http://b.test/frame"), role: .requisite, by: 0)
+        frontier.found(try url("http://a.test/frame"), role: .page, by: 0)
+        frontier.found(try url("http://a.test/frame"), role: .requisite, by: 0)
+        #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
+    }
+
+    @Test mutating func `a host gets no more at once than its pace allows, and others do not wait for it`() throws {
+        _ = drain()
+        for number in 0..<10 { frontier.found(try url("http://a.test/\(number)"), role: .page, by: 0) }
+        frontier.found(try url("http://b.test/image"), role: .requisite, by: 0)
+        var hosts: [String] = []
+        while let number = frontier.next(now: .zero) { hosts.append(frontier.entries[Int(number)].url.host) }
+        #expect(hosts.count { $0 == "a.test" } == 4)
+        #expect(hosts.contains("b.test"))
+        #expect(!frontier.isDone)
+    }
+
+    @Test mutating func `what may pass is tried again later, and not for ever`() throws {
+        let failure = Failure.status(503)
+        var now: Duration = .zero
+        var attempts = 0
+        while !frontier.isDone {
+            if let number = frontier.next(now: now) {
+                attempts += 1
+                frontier.failed(number, failure, now: now)
+                #expect(frontier.next(now: now) == nil)
+            } else {
+                now = try #require(frontier.nextRetry)
+            }
+        }
+        #expect(attempts == 3)
+        #expect(now == .milliseconds(1500))
+        #expect(frontier.entries[0].state == .failed(failure))
+    }
+
+    @Test(arguments: [Failure.status(404), .status(410), .status(403), .fetch(FetchFailure(.unknownHost, ""))])
+    mutating func `what will not pass is not tried again`(failure: Failure) throws {
+        let number = frontier.next(now: .zero)
+        frontier.failed(try #require(number), failure, now: .zero)
+        #expect(frontier.isDone)
+        #expect(frontier.entries[0].state == .failed(failure))
+    }
+
+    @Test mutating func `redirects are followed to their end, and a chain without one is a failure`() throws {
+        let first = frontier.next(now: .zero)
+        var number = try #require(first)
+        var hops = 0
+        while frontier.entries[Int(number)].state == .running {
+            frontier.succeeded(number)
+            hops += 1
+            frontier.redirected(number, to: try url("http://a.test/\(hops)"))
+            guard let next = frontier.next(now: .zero) else { break }
+            number = next
+        }
+        #expect(hops == 21)
+        #expect(frontier.isDone)
+        #expect(frontier.entries[0].state == .redirected)
+        #expect(frontier.entries.last?.state == .failed(.redirects))
+    }
+
+    @Test mutating func `a start that leads to another host takes the site along`() throws {
+        let number = frontier.next(now: .zero)
+        frontier.succeeded(try #require(number))
+        frontier.redirected(0, to: try url("http://www.a.test/"))
+        #expect(drain() == ["http://www.a.test/"])
+        frontier.found(try url("http://www.a.test/b"), role: .page, by: 1)
+        #expect(drain() == ["http://www.a.test/b"])
+        frontier.redirected(2, to: try url("http://c.test/"))
+        #expect(frontier.entries[3].state == .skipped(.otherHost))
+    }
+
+    @Test mutating func `a chain leads from the start to what asked`() throws {
+        _ = drain()
+        frontier.found(try url("http://a.test/b"), role: .page, by: 0)
+        frontier.found(try url("http://a.test/c"), role: .requisite, by: 1)
+        #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
+    }
+}
+
+@Suite struct HostPaceTests {
+    @Test func `it doubles while nothing objects, up to its limit, and halves when something does`() {
+        var pace = HostPace(initial: 2, highest: 16)
+        var limits: [Int] = []
+        for _ in 1...30 {
+            pace.started()
+            pace.answered()
+            if limits.last != pace.limit { limits.append(pace.limit) }
+        }
+        #expect(limits == [2, 4, 8, 16])
+        pace.started()
+        pace.objected()
+        #expect(pace.limit == 8)
+        for _ in 1...10 {
+            pace.started()
+            pace.objected()
+        }
+        #expect(pace.limit == 1)
+        #expect(pace.runningCount == 0)
+    }
+}
