@@ -35,6 +35,7 @@ let package = Package(
         room("Fetch", ["Web", "CCurl"]),
         room("Bundles", ["Web", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
+        room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
@@ -45,6 +46,7 @@ let package = Package(
         tests("FetchTests", ["Web", "Fetch"]),
         tests("BundlesTests", ["Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl"]),
+        tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,12 @@
+internal import CLinux
+internal import Glibc
+
+/// The kernel's cheap clock, right to a few milliseconds: enough for timeouts.
+enum CoarseClock {
+    /// Seconds since the machine started.
+    static func seconds() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+        return Int64(time.tv_sec)
+    }
+}

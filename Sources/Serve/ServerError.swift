@@ -1,0 +1,26 @@
+internal import Glibc
+internal import Store
+
+/// Why the server does not run.
+package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ doing: String, _ code: Int32) {
+        description = "cannot \(doing): \(String(cString: strerror(code)))"
+    }
+
+    init(listening port: UInt16, _ code: Int32) {
+        switch code {
+        case EADDRINUSE:
+            description = "port \(port) is in use: stop what listens there, or choose another with --port"
+        case EACCES:
+            description = "port \(port) is not for this user: choose one above 1023 with --port"
+        default:
+            description = "cannot listen on port \(port): \(String(cString: strerror(code)))"
+        }
+    }
+
+    init(_ error: StoreError) {
+        description = error.description
+    }
+}

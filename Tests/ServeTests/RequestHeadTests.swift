@@ -1,0 +1,104 @@
+import Testing
+
+@testable import Serve
+
+@Suite struct RequestHeadTests {
+    private func parse(_ text: String) -> RequestHead.Parsing {
+        Array(text.utf8).withUnsafeBufferPointer { RequestHead.parse($0) }
+    }
+
+    private func head(_ text: String) throws -> RequestHead {
+        guard case .head(let head) = parse(text) else {
+            Issue.record("\(parse(text))")
+            throw CancellationError()
+        }
+        return head
+    }
+
+    private func part(_ text: String, _ range: Range<Int>) -> String {
+        String(decoding: Array(text.utf8)[range], as: UTF8.self)
+    }
+
+    @Test func `a request is read with what matters in it`() throws {
+        let text =
+            "\r\nGET /a?b HTTP/1.1\r\nHost:  x.localhost:80 \r\nAccept: text/html\r\nIf-None-Match: \"1\"\r\n\r\nrest"
+        let head = try head(text)
+        #expect(head.method == .get)
+        #expect(part(text, head.target) == "/a?b")
+        #expect(part(text, head.host) == "x.localhost:80")
+        #expect(part(text, try #require(head.accept)) == "text/html")
+        #expect(part(text, try #require(head.ifNoneMatch)) == "\"1\"")
+        #expect(head.isKeptAlive)
+        #expect(part(text, head.end..<text.utf8.count) == "rest")
+    }
+
+    @Test func `an absolute target brings its own host`() throws {
+        let text = "GET http://a.localhost:1/x HTTP/1.1\r\nHost: b\r\n\r\n"
+        let head = try head(text)
+        #expect(part(text, head.host) == "a.localhost:1")
+        #expect(part(text, head.target) == "/x")
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\nHost: a\n\n", RequestHead.Method.get, true, 0),
+        ("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", .head, false, 0),
+        ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", .get, false, 0),
+        ("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n", .other, true, 12),
+        ("GETTY / HTTP/1.1\r\nHost: a\r\n\r\n", .other, true, 0),
+    ])
+    func `methods, versions and fields are told apart`(
+        text: String, method: RequestHead.Method, isKeptAlive: Bool, bodyCount: Int
+    ) throws {
+        let head = try head(text)
+        #expect(head.method == method)
+        #expect(head.isKeptAlive == isKeptAlive)
+        #expect(head.bodyCount == bodyCount)
+    }
+
+    @Test(arguments: [
+        ("nonsense\r\n\r\n", 400),
+        ("GET /\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\u{0}\r\n\r\n", 400),
+        ("GET relative HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 70_000))", 431),
+    ])
+    func `what could be taken in two ways is refused`(text: String, status: Int) {
+        #expect(parse(text) == .refused(status))
+    }
+
+    @Test func `every beginning of a request is incomplete, never refused and never read past its end`() {
+        let text = Array("GET /a?b HTTP/1.1\r\nHost: x.localhost\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n".utf8)
+        for count in 0..<text.count {
+            let parsing = Array(text[..<count]).withUnsafeBufferPointer { RequestHead.parse($0) }
+            #expect(parsing == .incomplete)
+        }
+    }
+
+    @Test func `mutated requests are read or refused, and nothing else`() {
+        let text = Array(
+            "GET http://h/a?b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nIf-None-Match: \"a\"\r\n\r\nabc".utf8)
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<20_000 {
+            var mutated = text
+            for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                mutated[Int.random(in: 0..<mutated.count, using: &generator)] = .random(in: 0...255, using: &generator)
+            }
+            if case .head(let head) = mutated.withUnsafeBufferPointer({ RequestHead.parse($0) }) {
+                #expect(head.end <= mutated.count)
+                #expect(head.target.upperBound <= head.end)
+                #expect(head.host.upperBound <= head.end)
+            }
+        }
+    }
+}
