@@ -19,6 +19,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "larder",
     products: [
+        .library(name: "LarderKit", targets: ["LarderKit"]),
     ],
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -36,6 +37,7 @@ let package = Package(
         room("Bundles", ["Web", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
         room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
+        room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
@@ -47,6 +49,7 @@ let package = Package(
         tests("BundlesTests", ["Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
+        tests("LarderKitTests", ["Web", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,111 @@
+internal import Bundles
+internal import Fetch
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Compares every bundle of a manifest with the digests that it gives.
+    ///
+    /// - Parameter manifest: the path of a file, or an http or https URL.
+    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when
+    ///   the store or the network library fails. A bundle that differs or is missing is no error; it is in the report.
+    public func check(
+        _ manifest: String, options: CheckOptions = CheckOptions()
+    ) async throws(LarderError) -> CheckReport {
+        let folder = folder
+        return try await Self.onThread("larder-check") { () throws(LarderError) in
+            let source = try ManifestSource(manifest, options: options, folder: folder)
+            let parsed: Manifest
+            do throws(ManifestError) {
+                parsed = try Manifest(source.bytes, file: manifest)
+            } catch {
+                throw LarderError(error)
+            }
+            let targets = try Self.targets(of: parsed, manifest, base: source.base)
+            let verdicts =
+                switch options.place {
+                case .live: try Self.liveVerdicts(targets)
+                case .held: try Self.heldVerdicts(targets, folder)
+                }
+            let items = zip(targets, verdicts).map { CheckReport.Item($0.url.href, $0.bundle, $1) }
+            return CheckReport(manifest: manifest, items: items)
+        }
+    }
+
+    private struct Target {
+        let url: WebURL
+        let bundle: Bundle
+    }
+
+    private static func targets(
+        of manifest: Manifest, _ name: String, base: WebURL?
+    ) throws(LarderError) -> [Target] {
+        var targets: [Target] = []
+        for bundle in manifest.bundles {
+            guard let url = WebURL(bundle.reference, base: base) else {
+                throw LarderError(
+                    .input,
+                    base == nil
+                        ? "\(name): \"\(bundle.reference)\" is relative: say to what with --base URL"
+                        : "\(name): \"\(bundle.reference)\" is not a URL")
+            }
+            guard url.isHTTP else { throw LarderError(.input, "\(name): \(url.href) is neither http nor https") }
+            targets.append(Target(url: url.withoutFragment, bundle: bundle))
+        }
+        return targets
+    }
+
+    private static func liveVerdicts(_ targets: [Target]) throws(LarderError) -> [Verdict] {
+        var verdicts = [Verdict](repeating: .missing("nothing was answered"), count: targets.count)
+        do throws(FetchFailure) {
+            try FetchBatch.run(targets.map(\.url), options: .forReading) { number, outcome in
+                switch outcome {
+                case .failure(let failure):
+                    verdicts[number] = .missing(failure.description)
+                case .success(let body):
+                    verdicts[number] = BodyContent(body).verdict(on: targets[number].bundle)
+                    body.discard()
+                }
+            }
+        } catch {
+            throw LarderError(error)
+        }
+        return verdicts
+    }
+
+    private static func heldVerdicts(
+        _ targets: [Target], _ folder: StoreFolder
+    ) throws(LarderError) -> [Verdict] {
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            var verdicts: [Verdict] = []
+            for target in targets {
+                guard let content = try reader.bodyContent(at: target.url) else {
+                    verdicts.append(.missing("the larder does not hold it"))
+                    continue
+                }
+                verdicts.append(content.verdict(on: target.bundle))
+            }
+            return verdicts
+        } catch {
+            throw LarderError(error)
+        }
+    }
+}
+
+extension StoreReader {
+    /// The body that a URL leads to, by way of stored redirects.
+    func bodyContent(at url: WebURL) throws(StoreError) -> BodyContent? {
+        var url = url
+        for _ in 0...20 {
+            guard let response = try response(for: url.href) else { return nil }
+            if let body = response.body { return try content(of: body) }
+            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
+            guard (300..<400).contains(response.status), let location, let target = WebURL(location, base: url) else {
+                return nil
+            }
+            url = target.withoutFragment
+        }
+        return nil
+    }
+}

@@ -1,0 +1,51 @@
+internal import Glibc
+internal import Store
+
+/// A larder: a folder that holds web pages with everything they need.
+///
+/// ```swift
+/// let larder = Larder(at: "/var/lib/larder")
+/// let report = try await larder.prefetch(["https://example.com/"])
+/// let service = try larder.serve(port: 8080)
+/// ```
+///
+/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what blocks runs on
+/// threads of its own.
+public struct Larder: Sendable {
+    /// The folder. It is created by the first prefetch.
+    public let path: String
+
+    public init(at path: String) {
+        self.path = path
+    }
+
+    /// `$LARDER_STORE`, else `$XDG_DATA_HOME/larder`, else `~/.local/share/larder`.
+    public static func defaultPath(environment: [String: String]) -> String {
+        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        if let path = value("LARDER_STORE") { return path }
+        if let data = value("XDG_DATA_HOME") { return data + "/larder" }
+        return (value("HOME") ?? ".") + "/.local/share/larder"
+    }
+
+    public static let version = "0.1.0"
+
+    var folder: StoreFolder { StoreFolder(path) }
+
+    static let userAgent = "larder/\(version)"
+
+    /// Runs what blocks on a thread of its own.
+    static func onThread<Result: Sendable>(
+        _ name: String, _ body: @escaping @Sendable () throws(LarderError) -> Result
+    ) async throws(LarderError) -> Result {
+        let outcome: Swift.Result<Result, LarderError> = await withCheckedContinuation { continuation in
+            do throws(StoreError) {
+                _ = try NamedThread.start(name) {
+                    continuation.resume(returning: Swift.Result { () throws(LarderError) in try body() })
+                }
+            } catch {
+                continuation.resume(returning: .failure(LarderError(error)))
+            }
+        }
+        return try outcome.get()
+    }
+}

@@ -1,0 +1,43 @@
+internal import Bundles
+internal import Crawl
+internal import Fetch
+internal import Serve
+internal import Store
+
+/// What stopped a call. The message names what was being done, to what, why it failed and what to try next.
+public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
+    public enum Kind: Sendable, Equatable {
+        /// What was asked for is wrong: an URL, a manifest.
+        case input
+        /// The machine or the network would not.
+        case machine
+    }
+
+    public let kind: Kind
+    public let description: String
+
+    init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+
+    init(_ error: StoreError) {
+        self.init(.machine, error.description)
+    }
+
+    init(_ error: CrawlError) {
+        self.init(.machine, error.description)
+    }
+
+    init(_ error: FetchFailure) {
+        self.init(.machine, error.description)
+    }
+
+    init(_ error: ServerError) {
+        self.init(.machine, error.description)
+    }
+
+    init(_ error: ManifestError) {
+        self.init(.input, error.description)
+    }
+}

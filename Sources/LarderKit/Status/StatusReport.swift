@@ -1,0 +1,77 @@
+internal import Store
+internal import Web
+
+/// What a larder holds.
+public struct StatusReport: Sendable, Equatable {
+    public let path: String
+    public let sites: [Site]
+    public let responses: Int
+    public let pages: Int
+    public let requisites: Int
+    /// What the origins said is gone.
+    public let tombstones: Int
+    public let bodies: Int
+    /// The bodies' bytes, each body counted once however many URLs share it.
+    public let byteCount: Int64
+
+    public struct Site: Sendable, Equatable {
+        /// The URL that names it.
+        public let name: String
+        public let start: [String]
+        /// Oldest first.
+        public let visits: [Visit]
+        /// The visit that is served; nil when none was complete yet.
+        public let published: Int64?
+    }
+
+    public struct Visit: Sendable, Equatable {
+        public let number: Int64
+        /// Seconds since 1970.
+        public let started: Int64
+        /// Nil for one that was interrupted, or that runs just now.
+        public let finished: Int64?
+        public let responses: Int
+    }
+
+    /// The report for programs.
+    public var json: String {
+        var writer = JSONWriter(.pretty)
+        writer.object { object in
+            object.member("store", path)
+            object.member("sites") { list in
+                list.array { array in for site in sites { site.write(to: &array) } }
+            }
+            object.member("responses", responses)
+            object.member("pages", pages)
+            object.member("requisites", requisites)
+            object.member("tombstones", tombstones)
+            object.member("bodies", bodies)
+            object.member("bytes", byteCount)
+        }
+        return writer.text
+    }
+}
+
+extension StatusReport.Site {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("name", name)
+            object.member("start", start)
+            object.member("published", published)
+            object.member("visits") { list in
+                list.array { array in for visit in visits { visit.write(to: &array) } }
+            }
+        }
+    }
+}
+
+extension StatusReport.Visit {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("number", number)
+            object.member("started", started)
+            object.member("finished", finished)
+            object.member("responses", responses)
+        }
+    }
+}
