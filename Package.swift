@@ -20,6 +20,7 @@ let package = Package(
     name: "larder",
     products: [
         .library(name: "LarderKit", targets: ["LarderKit"]),
+        .executable(name: "larder", targets: ["larder"]),
     ],
     targets: [
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
@@ -38,6 +39,9 @@ let package = Package(
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
         room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
         room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
+        .executableTarget(
+            name: "larder", dependencies: ["LarderKit"],
+            resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")], swiftSettings: settings),
 
         .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
@@ -50,6 +54,8 @@ let package = Package(
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
         tests("LarderKitTests", ["Web", "LarderKit"]),
+        tests("CLITests", ["Web", "larder"]),
+        tests("BrowserTests", ["Web", "LarderKit"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,29 @@
+internal import LarderKit
+
+/// `larder check MANIFEST`
+enum CheckCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            var options = CheckOptions()
+            options.base = arguments.text(.base)
+            options.place = arguments.has(.held) ? .held : .live
+            let report = try await arguments.larder.check(arguments.operands[0], options: options)
+            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            return report.isClean ? .done : .incomplete
+        }
+    }
+
+    static func text(of report: CheckReport) -> String {
+        var lines: [String] = []
+        for item in report.items {
+            let detail = item.detail.map { ": \($0)" } ?? ""
+            let word = item.isRequired ? item.verdict.rawValue : "\(item.verdict.rawValue) (optional)"
+            lines.append("\(word) \(item.url)\(detail)")
+        }
+        let counts = CheckReport.Verdict.allCases.compactMap { verdict in
+            report.count(verdict) > 0 ? "\(report.count(verdict)) \(verdict.rawValue)" : nil
+        }
+        lines.append("\(report.manifest): " + (counts.isEmpty ? "no bundles" : counts.joined(separator: ", ")))
+        return lines.joined(separator: "\n")
+    }
+}

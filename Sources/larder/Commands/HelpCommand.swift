@@ -1,0 +1,52 @@
+internal import LarderKit
+
+/// `larder help [COMMAND]`
+enum HelpCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        guard let name = arguments.operands.first else {
+            terminal.say(overview)
+            return .done
+        }
+        guard let entry = CommandEntry.named(name) else {
+            terminal.fail("there is no command \"\(name)\"; see: larder help")
+            return .usage
+        }
+        terminal.say(text(of: entry))
+        return .done
+    }
+
+    static var overview: String {
+        let width = (CommandEntry.all.map(\.name.utf8.count).max() ?? 0) + 2
+        let commands = CommandEntry.all.map { "  " + padded($0.name, width) + $0.summary }
+        return """
+            larder \(Larder.version): stocks web pages before you go offline, and serves them back as they were
+
+            Commands
+            \(commands.joined(separator: "\n"))
+
+            larder help COMMAND explains one; larder --version says which version this is.
+            Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest
+            is wrong; 3 the machine or the network would not; 130 interrupted, with everything so far kept.
+            """
+    }
+
+    static func text(of entry: CommandEntry) -> String {
+        var lines = ["larder \(entry.name): \(entry.summary)", "", "Examples"]
+        lines += entry.examples.map { "  \($0)" }
+        lines += ["", "Usage", "  larder \(entry.name)\(entry.operands.isEmpty ? "" : " " + entry.operands) [OPTIONS]"]
+        if !entry.options.isEmpty {
+            let names = entry.options.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
+            let width = (names.map(\.utf8.count).max() ?? 0) + 2
+            lines += ["", "Options"]
+            for (name, option) in zip(names, entry.options) {
+                let standard = option.standard.map { " (default: \($0))" } ?? ""
+                lines.append("  " + padded(name, width) + option.help + standard)
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func padded(_ text: String, _ width: Int) -> String {
+        text + String(repeating: " ", count: max(1, width - text.utf8.count))
+    }
+}

@@ -1,0 +1,24 @@
+internal import LarderKit
+
+/// `larder serve`
+enum ServeCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let port = try arguments.number(.port, in: 0...65535, standard: 8080)
+            let service = try arguments.larder.serve(port: UInt16(port))
+            terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
+            await Signals.shared.first()
+            service.stop()
+            return .done
+        }
+    }
+}
+
+extension Signals {
+    /// Returns at the first signal.
+    func first() async {
+        await withCheckedContinuation { continuation in
+            onFirst { continuation.resume() }
+        }
+    }
+}

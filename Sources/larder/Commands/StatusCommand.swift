@@ -1,0 +1,33 @@
+internal import LarderKit
+
+/// `larder status`
+enum StatusCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.status()
+            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    private static func text(of report: StatusReport) -> String {
+        var lines = [
+            "\(report.path): \(Quantities.count(report.sites.count, "site")), "
+                + "\(Quantities.count(report.responses, "response")) "
+                + "(\(Quantities.count(report.pages, "page")), \(Quantities.count(report.requisites, "requisite"))), "
+                + "\(Quantities.count(report.bodies, "body", plural: "bodies")), \(Quantities.bytes(report.byteCount))"
+        ]
+        for site in report.sites {
+            let visits = Quantities.count(site.visits.count, "visit")
+            lines.append("  \(site.name): \(visits), \(state(of: site))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func state(of site: StatusReport.Site) -> String {
+        guard let published = site.published else {
+            return "none complete yet; to go on: larder prefetch \(site.start.joined(separator: " "))"
+        }
+        return "visit \(published) is served"
+    }
+}

@@ -1,0 +1,40 @@
+internal import Glibc
+internal import LarderKit
+
+@main
+struct Main {
+    static func main() async {
+        Signals.shared.catchAll()
+        let status = await run(Array(CommandLine.arguments.dropFirst()))
+        exit(status.rawValue)
+    }
+
+    private static func run(_ words: [String]) async -> ExitStatus {
+        let terminal = Terminal(isQuiet: false)
+        guard let name = words.first, name != "--help", name != "-h" else {
+            terminal.say(HelpCommand.overview)
+            return words.isEmpty ? .usage : .done
+        }
+        if name == "--version" || name == "version" {
+            terminal.say("larder \(Larder.version)")
+            return .done
+        }
+        guard let entry = CommandEntry.named(name) else {
+            let close = Suggestion.closest(to: name, among: CommandEntry.all.map(\.name))
+            terminal.fail(
+                "there is no command \"\(name)\"" + (close.map { "; did you mean \($0)?" } ?? "; see: larder help"))
+            return .usage
+        }
+        do throws(UsageError) {
+            let arguments = try Arguments(words.dropFirst(), for: entry)
+            if arguments.has(.help) {
+                terminal.say(HelpCommand.text(of: entry))
+                return .done
+            }
+            return await entry.run(arguments, Terminal(isQuiet: arguments.has(.quiet)))
+        } catch {
+            terminal.fail(error.message)
+            return .usage
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// What the command line says, after the table has been asked.
+struct Arguments: Sendable {
+    let operands: [String]
+    private let values: [String: String]
+
+    func has(_ option: Option) -> Bool { values[option.name] != nil }
+
+    func text(_ option: Option) -> String? { values[option.name] }
+
+    /// A whole number in the range; the standard when the option is not given.
+    func number(_ option: Option, in range: ClosedRange<Int>, standard: Int) throws(UsageError) -> Int {
+        guard let text = values[option.name] else { return standard }
+        guard let number = Int(text), range.contains(number) else {
+            throw UsageError(
+                "\(option.name) wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
+        }
+        return number
+    }
+
+    /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same.
+    init(_ words: some Sequence<String>, for entry: CommandEntry) throws(UsageError) {
+        var operands: [String] = []
+        var values: [String: String] = [:]
+        var words = words.makeIterator()
+        var optionsEnded = false
+        while let word = words.next() {
+            guard !optionsEnded, word.utf8.first == UInt8(ascii: "-"), word != "-" else {
+                operands.append(word)
+                continue
+            }
+            guard word != "--" else {
+                optionsEnded = true
+                continue
+            }
+            let (name, attached) = Self.parts(of: word)
+            let known = entry.options + [.help]
+            guard let option = known.first(where: { $0.name == name }) else {
+                let close = Suggestion.closest(to: name, among: known.map(\.name))
+                throw UsageError(
+                    "larder \(entry.name) has no option \(name)"
+                        + (close.map { "; did you mean \($0)?" } ?? "; see: larder help \(entry.name)"))
+            }
+            guard option.value != nil else {
+                guard attached == nil else { throw UsageError("\(name) takes no value") }
+                values[name] = ""
+                continue
+            }
+            guard let value = attached ?? words.next(), !value.isEmpty else {
+                throw UsageError("\(name) wants a value: \(name) \(option.value ?? "VALUE")")
+            }
+            values[name] = value
+        }
+        self.operands = operands
+        self.values = values
+        guard !has(.help) else { return }
+        if operands.count < entry.operandCount.lowerBound {
+            throw UsageError(
+                "larder \(entry.name) wants \(entry.operands), such as: \(entry.examples.first ?? "larder help")")
+        }
+        if operands.count > entry.operandCount.upperBound {
+            let surplus = operands[entry.operandCount.upperBound]
+            throw UsageError("larder \(entry.name) does not know what to do with \"\(surplus)\"")
+        }
+    }
+
+    private static func parts(of word: String) -> (name: String, value: String?) {
+        guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (word, nil) }
+        return (String(word[..<equals]), String(word[word.utf8.index(after: equals)...]))
+    }
+}
+
+/// What is wrong with the command line, and what would be right.
+struct UsageError: Error, Equatable {
+    let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}

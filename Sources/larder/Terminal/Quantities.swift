@@ -1,0 +1,43 @@
+/// Sizes, times and counts as people read them.
+enum Quantities {
+    /// `1 page`, `1,234 pages`.
+    static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+    }
+
+    static func bytes(_ count: some BinaryInteger) -> String {
+        let units = ["kB", "MB", "GB", "TB"]
+        guard count >= 1000 else { return "\(count) B" }
+        var value = Double(count) / 1000
+        var unit = 0
+        while value >= 999.95, unit < units.count - 1 {
+            value /= 1000
+            unit += 1
+        }
+        return "\(oneDecimal(value)) \(units[unit])"
+    }
+
+    static func time(_ duration: Duration) -> String {
+        let seconds = duration / .seconds(1)
+        if seconds < 1 { return "\(Int((seconds * 1000).rounded())) ms" }
+        if seconds < 60 { return "\(oneDecimal(seconds)) s" }
+        let whole = Int(seconds.rounded())
+        if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
+        return "\(whole / 3600) h \(whole % 3600 / 60) min"
+    }
+
+    static func grouped(_ number: Int) -> String {
+        let digits = Array(String(number.magnitude).utf8)
+        var text: [UInt8] = number < 0 ? [UInt8(ascii: "-")] : []
+        for (offset, digit) in digits.enumerated() {
+            if offset > 0, (digits.count - offset).isMultiple(of: 3) { text.append(UInt8(ascii: ",")) }
+            text.append(digit)
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func oneDecimal(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}

@@ -1,0 +1,75 @@
+internal import Glibc
+internal import Synchronization
+
+/// SIGINT and SIGTERM as events: the first asks the command to stop, the second ends it at once.
+final class Signals: Sendable {
+    static let shared = Signals()
+
+    private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
+
+    /// What the signal handler writes to; set once, before there is a handler.
+    nonisolated(unsafe) private static var pipeStart: Int32 = -1
+
+    /// Blocking the signals and waiting for them would not do: the runtime has threads before `main` begins.
+    func catchAll() {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else { return }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        Self.pipeStart = ends[1]
+        let pipeEnd = ends[0]
+        let waiter = Unmanaged.passRetained(Waiter(pipeEnd))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread, nil,
+            { waiter in
+                guard let waiter else { return nil }
+                Unmanaged<Waiter>.fromOpaque(waiter).takeRetainedValue().wait()
+                return nil
+            }, waiter.toOpaque())
+        guard code == 0 else { return waiter.release() }
+        signal(SIGPIPE, SIG_IGN)
+        for number in [SIGINT, SIGTERM] {
+            signal(number) { _ in
+                // Only what is safe inside a signal handler: one write.
+                var byte: UInt8 = 0
+                _ = write(Signals.pipeStart, &byte, 1)
+            }
+        }
+    }
+
+    /// Calls `handler` at the first signal, or now when it has come already.
+    func onFirst(_ handler: @escaping @Sendable () -> Void) {
+        let hasCome = state.withLock { state in
+            state.handler = handler
+            return state.count > 0
+        }
+        if hasCome { handler() }
+    }
+
+    fileprivate func arrived() {
+        let (count, handler) = state.withLock { state in
+            state.count += 1
+            return (state.count, state.handler)
+        }
+        // A command that cannot stop in between ends here; what is committed is kept.
+        guard count == 1, let handler else { _exit(ExitStatus.interrupted.rawValue) }
+        handler()
+    }
+
+    /// Turns the handler's bytes into calls on an ordinary thread, where everything may be done.
+    private final class Waiter: Sendable {
+        private let pipeEnd: Int32
+
+        init(_ pipeEnd: Int32) {
+            self.pipeEnd = pipeEnd
+        }
+
+        func wait() {
+            var byte: UInt8 = 0
+            while true {
+                let count = read(pipeEnd, &byte, 1)
+                if count == 1 { Signals.shared.arrived() } else if count == 0 || errno != EINTR { return }
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Glibc
+import Web
+
+/// A headless browser that reaches loopback and nothing else.
+///
+///     let browser = try Chromium()
+///     let visit = try browser.open("http://example.com.localhost:8080/")
+///     #expect(visit.failures.isEmpty)
+///     #expect(try visit.text().contains("hello"))
+///
+/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another.
+final class Chromium {
+    struct Viewport {
+        var width = 1280
+        var height = 800
+    }
+
+    static var isInstalled: Bool { ChromiumProcess.executable != nil }
+
+    private let connection: ChromiumConnection
+    private let viewport: Viewport
+    private let prefersDark: Bool
+
+    init(viewport: Viewport = Viewport(), prefersDark: Bool = false) throws(ChromiumError) {
+        self.viewport = viewport
+        self.prefersDark = prefersDark
+        var arguments = [
+            "--headless=new", "--remote-debugging-pipe", "--window-size=\(viewport.width),\(viewport.height)",
+            // Names other than loopback do not resolve, and no proxy of the environment is asked.
+            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
+            "--no-proxy-server",
+            // Whatever a fresh browser would do of itself.
+            "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-domain-reliability",
+            "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only", "--password-store=basic",
+            "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
+            // The same picture every time.
+            "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--force-color-profile=srgb",
+            "--font-render-hinting=none",
+            "--force-device-scale-factor=1", "--lang=en-US", "--disable-dev-shm-usage",
+        ]
+        if getuid() == 0 { arguments.append("--no-sandbox") }
+        connection = ChromiumConnection(try ChromiumProcess(arguments: arguments + ["about:blank"]))
+        try connection.call("Browser.getVersion")
+    }
+
+    /// Opens a page in a new tab and waits until it has loaded and is quiet, or until the limit has passed; requests that
+    /// have no answer then count as failures.
+    func open(_ url: String, within limit: Duration = .seconds(30)) throws(ChromiumError) -> ChromiumVisit {
+        let context = try connection.call("Target.createBrowserContext") { $0.member("disposeOnDetach", true) }
+        guard let context = context["browserContextId"]?.string else {
+            throw ChromiumError("making a browser context", "it has no name")
+        }
+        let target = try connection.call("Target.createTarget") {
+            $0.member("url", "about:blank")
+            $0.member("browserContextId", context)
+            $0.member("width", viewport.width)
+            $0.member("height", viewport.height)
+        }
+        guard let target = target["targetId"]?.string else { throw ChromiumError("making a tab", "it has no name") }
+        let session = try connection.call("Target.attachToTarget") {
+            $0.member("targetId", target)
+            $0.member("flatten", true)
+        }
+        guard let session = session["sessionId"]?.string else {
+            throw ChromiumError("attaching to a tab", "it has no name")
+        }
+        let visit = ChromiumVisit(connection, context: context, session: session)
+        try visit.prepare(viewport, prefersDark: prefersDark)
+        try visit.navigate(to: url, within: limit)
+        return visit
+    }
+}

@@ -1,0 +1,191 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct CLITests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title><a href=/two>two</a><img src=/dot.png>"))
+        origin.on("/two", .page("<a href=https://elsewhere.test/>elsewhere</a>"))
+        origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
+    }
+
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+        try Command(arguments, home: home, environment: environment).wait()
+    }
+
+    private var store: String { home.file("a store") }
+
+    @Test func `a site is prefetched, counted, and served when it is gone`() throws {
+        let prefetch = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(prefetch.status == 0, "\(prefetch)")
+        #expect(prefetch.output.contains("2 pages, 1 requisite"))
+        #expect(prefetch.output.contains("larder serve --store '\(store)'"))
+        #expect(prefetch.errors == "")
+        origin.stop()
+
+        let status = try larder("status", "--store", store, "--json")
+        let report = try JSONValue.parse(status.output.utf8.span)
+        #expect(report["responses"]?.int == 3)
+        #expect(report["sites"]?[0]?["name"]?.string == origin.url("/"))
+        #expect(try larder("status", "--store", store).output.contains("3 responses (2 pages, 1 requisite)"))
+
+        let serve = try Command(["serve", "--port", "0", "--store", store], home: home)
+        let line = serve.read(until: "\n")
+        let port = try #require(Int(line.split(separator: ":")[2].prefix { $0.isNumber }))
+        let client = try RawClient(port: port)
+        let answer = try client.get("/", host: "127.0.0.1--\(origin.port).localhost:\(port)")
+        #expect(answer.status == 200)
+        #expect(answer.text.contains("<title>Home</title>"))
+        serve.signal(SIGINT)
+        #expect(serve.wait().status == 0)
+    }
+
+    @Test func `what is missing is told, and makes the exit status 1`() throws {
+        origin.on("/two", .page("<img src=/gone.png>"))
+        let ending = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(ending.status == 1)
+        #expect(ending.output.contains("1 missing:"))
+        #expect(
+            ending.output.contains(
+                "\(origin.url("/gone.png")): the server answered 404, asked for by \(origin.url("/two"))"))
+        let json = try larder("prefetch", origin.url("/"), "--store", store, "--json")
+        let report = try JSONValue.parse(json.output.utf8.span)
+        #expect(report["missing"]?[0]?["chain"]?.array?.count == 2)
+        #expect(report["skipped"]?[0]?["url"] == nil)
+    }
+
+    @Test func `bundles are checked live and held, and one flipped byte is found`() throws {
+        origin.on("/", .page("<script src=/a.js></script><script src=/b.js></script>"))
+        origin.on("/a.js", .file(Array("a".utf8), type: "text/javascript"))
+        origin.on("/b.js", .file(Array("b".utf8), type: "text/javascript"))
+        let manifest = try home.write(
+            """
+            {"bundles": [{"url": "/a.js", "md5": "0cc175b9c0f1b6a831c399e269772661"},
+                         {"url": "/b.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
+            """, to: "m.json")
+        let live = try larder("check", manifest, "--base", origin.url("/"))
+        #expect(live.status == 0, "\(live)")
+        #expect(live.output.contains("verified \(origin.url("/a.js"))"))
+        #expect(try larder("prefetch", origin.url("/"), "--store", store, "--quiet").output == "")
+
+        origin.on("/b.js", .file(Array("c".utf8), type: "text/javascript"))
+        let changed = try larder("check", manifest, "--base", origin.url("/"), "--json")
+        #expect(changed.status == 1)
+        let report = try JSONValue.parse(changed.output.utf8.span)
+        #expect(report["bundles"]?[1]?["verdict"]?.string == "mismatch")
+        #expect(report["bundles"]?[1]?["detail"]?.string?.contains("92eb5ffee6ae2fec3ad71c777531578f") == true)
+
+        origin.stop()
+        let held = try larder("check", manifest, "--base", origin.url("/"), "--held", "--store", store)
+        #expect(held.status == 0, "\(held)")
+        #expect(try larder("check", manifest, "--base", origin.url("/")).status == 1)
+    }
+
+    @Test func `interrupted, it keeps what it has and says how to go on`() throws {
+        origin.hold("/two")
+        let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
+        #expect(origin.waitForRequests(1, to: "/two"))
+        command.signal(SIGINT)
+        let ending = command.wait()
+        #expect(ending.status == 130, "\(ending)")
+        #expect(ending.output.contains("to go on: larder prefetch \(origin.url("/")) --store '\(store)'"))
+        origin.release("/two")
+        origin.forgetRequests()
+        let second = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(second.status == 0)
+        #expect(second.output.contains("went on with an interrupted run"))
+        #expect(origin.requests(to: "/").isEmpty)
+    }
+
+    @Test func `killed, the next run goes on with what was committed`() throws {
+        origin.hold("/two")
+        let command = try Command(["prefetch", origin.url("/"), "--store", store], home: home)
+        #expect(origin.waitForRequests(1, to: "/two"))
+        command.signal(SIGKILL)
+        #expect(command.wait().status == -SIGKILL)
+        origin.release("/two")
+        let second = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(second.status == 0, "\(second)")
+        #expect(try larder("status", "--store", store).output.contains("3 responses"))
+    }
+
+    @Test(arguments: [
+        ([], 2, ""),
+        (["prefetsch"], 2, "larder: there is no command \"prefetsch\"; did you mean prefetch?\n"),
+        (["prefetch"], 2, "larder: larder prefetch wants URL..., such as: larder prefetch https://example.com/docs/\n"),
+        (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
+        (["prefetch", "ftp://a.test/"], 2, "larder: ftp://a.test/ cannot be prefetched: only http and https can\n"),
+        (["status", "--jsno"], 2, "larder: larder status has no option --jsno; did you mean --json?\n"),
+        (["serve", "--port", "http"], 2, "larder: --port wants a number from 0 to 65535, not \"http\"\n"),
+        (["serve", "--port"], 2, "larder: --port wants a value: --port N\n"),
+        (["status", "extra"], 2, "larder: larder status does not know what to do with \"extra\"\n"),
+        (["status", "--json=1"], 2, "larder: --json takes no value\n"),
+        (["check", "/no/such.json"], 2, "larder: cannot read the manifest /no/such.json: No such file or directory\n"),
+        (["help", "nothing"], 2, "larder: there is no command \"nothing\"; see: larder help\n"),
+    ])
+    func `a wrong command line gets one line that names the next step`(
+        arguments: [String], status: Int32, errors: String
+    ) throws {
+        let ending = try Command(arguments, home: home).wait()
+        #expect(ending.status == status)
+        #expect(ending.errors == errors)
+    }
+
+    @Test func `what the machine or the network refuses is named, with exit status 3`() throws {
+        let unknown = try larder("prefetch", "http://no-such-host.invalid/", "--store", store)
+        #expect(unknown.status == 3)
+        #expect(unknown.errors.contains("http://no-such-host.invalid/: host not found"))
+        #expect(unknown.errors.utf8.count { $0 == UInt8(ascii: "\n") } == 1)
+
+        try home.write("in the way", to: "file")
+        let store = home.file("file/store")
+        let unwritable = try larder("prefetch", origin.url("/"), "--store", store)
+        #expect(unwritable.status == 3)
+        #expect(unwritable.errors.contains(store))
+        #expect(unwritable.errors.contains("name another store with --store"))
+
+        #expect(try larder("prefetch", origin.url("/"), "--store", self.store).status == 0)
+        let taken = try larder("serve", "--port", "\(origin.port)", "--store", self.store)
+        #expect(taken.status == 3)
+        #expect(
+            taken.errors
+                == "larder: port \(origin.port) is in use: stop what listens there, or choose another with --port\n")
+        #expect(try larder("status", "--store", home.file("nothing")).status == 3)
+    }
+
+    @Test func `the store is where the environment says, and else in the home folder`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        #expect(home.names(in: ".local/share/larder").contains("larder.db"))
+        let data = ["XDG_DATA_HOME": home.file("data")]
+        #expect(try larder("prefetch", origin.url("/"), "--quiet", environment: data).status == 0)
+        #expect(home.names(in: "data/larder").contains("larder.db"))
+        let named = ["XDG_DATA_HOME": home.file("data"), "LARDER_STORE": home.file("named")]
+        #expect(try larder("prefetch", origin.url("/"), "--quiet", environment: named).status == 0)
+        #expect(home.names(in: "named").contains("larder.db"))
+    }
+
+    @Test func `version and help answer`() throws {
+        #expect(try larder("--version").output.hasPrefix("larder "))
+        let help = try larder("help")
+        #expect(help.status == 0)
+        for command in ["prefetch", "serve", "status", "check", "demo"] {
+            #expect(help.output.contains("  \(command)"))
+            let one = try larder("help", command)
+            #expect(one.output.hasPrefix("larder \(command): "))
+            #expect(try larder(command, "--help").output == one.output)
+        }
+    }
+
+    @Test func `the demonstration shows the whole product and leaves nothing behind`() throws {
+        let ending = try larder("demo", "--once", environment: ["TMPDIR": home.path])
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output.contains("verified"))
+        #expect(home.names().isEmpty)
+    }
+}
