@@ -25,6 +25,18 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(incoming)
     }
 
+    func clearIncoming() {
+        guard let entries = opendir(incoming) else { return }
+        defer { closedir(entries) }
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            // Folders, "." and ".." among them, stay as they are.
+            unlink(incoming + "/" + name)
+        }
+    }
+
     private static func makeFolders(_ path: String) throws(StoreError) {
         var end = path.startIndex
         repeat {

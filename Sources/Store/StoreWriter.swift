@@ -6,7 +6,7 @@ package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
     private var files: BodyFiles
-    private var lock: SiteLock?
+    private let locks: StoreLocks
 
     private let findURL: Statement
     private let addURL: Statement
@@ -20,6 +20,9 @@ package final class StoreWriter {
         try folder.create()
         connection = try Connection(folder.database, access: .readWrite)
         try Schema.prepare(connection)
+        locks = try StoreLocks(folder)
+        // What killed runs left there is nobody's, as long as no other run is at work.
+        if locks.join() { folder.clearIncoming() }
         self.folder = folder
         files = BodyFiles(folder)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
@@ -43,7 +46,7 @@ package final class StoreWriter {
             let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
             return try find.first(.text(name)) { $0.integer(0) } ?? 0
         }
-        lock = try SiteLock(folder, site: site, named: name)
+        try locks.hold(site: site, named: name)
         let unfinished = try connection.prepare(
             "SELECT id FROM visit WHERE site = ? AND finished IS NULL ORDER BY id DESC"
         ).first(.integer(site)) { $0.integer(0) }
@@ -67,7 +70,7 @@ package final class StoreWriter {
 
     /// Ends this run of a visit and lets go of the site.
     package func end(_ visit: OpenVisit, _ ending: VisitEnding) throws(StoreError) {
-        defer { lock = nil }
+        defer { locks.release(site: visit.site) }
         switch ending {
         case .publish(let now):
             try transaction { () throws(StoreError) in

@@ -118,6 +118,16 @@ import Testing
         #expect(try second.begin(site: "s", start: ["s"], now: 1).isContinued)
     }
 
+    @Test func `what a killed run left behind is cleared, unless another run is at work`() throws {
+        let first = try StoreWriter(folder)
+        try scratch.write("half a body", to: "a/b/incoming/fetch-1")
+        let second = try StoreWriter(folder)
+        #expect(scratch.names(in: "a/b/incoming") == ["fetch-1"])
+        _ = (consume first, consume second)
+        _ = try StoreWriter(folder)
+        #expect(scratch.names(in: "a/b/incoming").isEmpty)
+    }
+
     @Test func `the queue commits everything before it says so`() throws {
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)

@@ -13,7 +13,7 @@ struct Frontier: Sendable {
         case skipped(SkipReason)
         case queued
         case running
-        /// Failed, and to be tried again.
+        /// Not queued yet: just heard of, or failed and to be tried again.
         case waiting
         case done
         /// Its answer led elsewhere.
@@ -39,9 +39,8 @@ struct Frontier: Sendable {
         var pace: HostPace
         var requisites = WorkQueue()
         var pages = WorkQueue()
-        var isActive = false
-
-        var isEmpty: Bool { requisites.isEmpty && pages.isEmpty }
+        /// How many entries are queued; one that became a requisite stands in both queues and counts once.
+        var queuedCount = 0
     }
 
     private(set) var entries: [Entry] = []
@@ -112,24 +111,26 @@ struct Frontier: Sendable {
                 turn += 1
                 continue
             }
-            // What a page needs goes first, so that a crawl that is stopped leaves whole pages.
-            guard let number = hosts[host].requisites.popFirst() ?? hosts[host].pages.popFirst() else {
-                hosts[host].isActive = false
-                active.remove(at: turn)
+            guard let number = popQueued(of: host) else {
+                turn += 1
                 continue
             }
-            if hosts[host].isEmpty {
-                hosts[host].isActive = false
-                active.remove(at: turn)
-            } else {
-                turn += 1
-            }
-            // One that was queued as a page and again as a requisite is fetched once.
-            guard entries[Int(number)].state == .queued else { return next(now: now) }
+            if hosts[host].queuedCount == 0 { active.remove(at: turn) } else { turn += 1 }
             entries[Int(number)].state = .running
             entries[Int(number)].attempts += 1
             hosts[host].pace.started()
             runningCount += 1
+            return number
+        }
+        return nil
+    }
+
+    /// What a page needs goes first, so that a crawl that is stopped leaves whole pages.
+    private mutating func popQueued(of host: Int) -> UInt32? {
+        while let number = hosts[host].requisites.popFirst() ?? hosts[host].pages.popFirst() {
+            // One that was queued as a page and again as a requisite is fetched once.
+            guard entries[Int(number)].state == .queued else { continue }
+            hosts[host].queuedCount -= 1
             return number
         }
         return nil
@@ -189,21 +190,22 @@ struct Frontier: Sendable {
         entries.append(
             Entry(
                 url: url, host: hostNumber(of: url), referrer: referrer, isStart: isStart, role: role,
-                state: skip.map(State.skipped) ?? .queued, redirects: redirects))
+                state: skip.map(State.skipped) ?? .waiting, redirects: redirects))
         numbers[url] = number
         if skip == nil { enqueue(number) }
     }
 
     private mutating func enqueue(_ number: UInt32) {
-        entries[Int(number)].state = .queued
         let host = entries[Int(number)].host
+        if entries[Int(number)].state != .queued {
+            entries[Int(number)].state = .queued
+            hosts[host].queuedCount += 1
+            if hosts[host].queuedCount == 1 { active.append(host) }
+        }
         switch entries[Int(number)].role {
         case .page: hosts[host].pages.append(number)
         case .requisite: hosts[host].requisites.append(number)
         }
-        guard !hosts[host].isActive else { return }
-        hosts[host].isActive = true
-        active.append(host)
     }
 
     private mutating func hostNumber(of url: WebURL) -> Int {

@@ -3,8 +3,6 @@ struct WorkQueue: Sendable {
     private var numbers: [UInt32] = []
     private var head = 0
 
-    var isEmpty: Bool { head == numbers.count }
-
     mutating func append(_ number: UInt32) {
         numbers.append(number)
     }

@@ -1,0 +1,50 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// What a browser makes of one page.
+struct Look {
+    let text: String
+    let title: String?
+    let picture: [UInt8]
+    let requestCount: Int
+    /// What failed, as paths: those that fail at the origin too may fail in the mirror.
+    let failures: Set<String>
+
+    init(_ url: String, in browser: Chromium) throws {
+        let visit = try browser.open(url)
+        #expect(visit.escapes.isEmpty, "\(url): \(visit.escapes)")
+        text = try visit.text()
+        title = try visit.evaluate("document.title")?.string
+        picture = try visit.screenshot()
+        requestCount = visit.requests.filter { !$0.isIconGuess }.count
+        failures = Set(visit.failures.map { String($0.url.split(separator: "/").dropFirst(2).joined(separator: "/")) })
+    }
+
+    /// Loads the pages from a folder's site, prefetches it, takes it down, and expects the same of the mirror.
+    static func compare(_ pages: [String], ofSiteIn folder: String) async throws {
+        let origin = try TestOrigin()
+        origin.serve(folder: folder)
+        let store = try TemporaryFolder()
+        let larder = Larder(at: store.path)
+        let browser = try Chromium()
+        let before = try pages.map { try Look(origin.url($0), in: browser) }
+        let report = try await larder.prefetch([origin.url("/")])
+        #expect(report.isPublished)
+        origin.stop()
+
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        for (page, before) in zip(pages, before) {
+            let after = try Look(try #require(service.address(of: origin.url(page))), in: browser)
+            #expect(after.text == before.text, "\(page)")
+            #expect(after.title == before.title, "\(page)")
+            #expect(after.requestCount == before.requestCount, "\(page)")
+            #expect(after.failures.subtracting(before.failures).isEmpty, "\(page)")
+            // Only whether: a failure would print two whole pictures.
+            let isSamePicture = after.picture == before.picture
+            #expect(isSamePicture, "\(page)")
+        }
+    }
+}
