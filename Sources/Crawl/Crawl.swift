@@ -22,7 +22,7 @@ package final class Crawl {
 
     /// Bodies that wait for a scan may fill so much memory before no further ones are asked for.
     private static let mostScanningBytes = 2 * 1024 * 1024
-    private static let mostScanning = 256
+    private static let mostScanning = 64
 
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
     package init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {

@@ -18,8 +18,8 @@ final class TagReader {
 
     /// Longer values are not queued.
     private static let lengthLimit = 1 << 16
-    /// After so many bytes the parser is made anew, so that nothing it keeps grows far.
-    private static let renewal = 1 << 26
+    /// After so many bytes the parser is made anew: it never lets go of what it was fed.
+    private static let renewal = 1 << 20
 
     private var parser: htmlParserCtxtPtr?
     private var fed = 0

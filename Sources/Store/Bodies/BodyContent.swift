@@ -11,10 +11,18 @@ package enum BodyContent: Sendable, Equatable {
     package func load() throws(StoreError) -> [UInt8] {
         if case .bytes(let bytes) = self { return bytes }
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(fileByteCount)
         try eachPiece { piece in
             piece.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
         }
         return bytes
+    }
+
+    /// 0 for what is no file, or is not there.
+    private var fileByteCount: Int {
+        guard case .file(let path) = self else { return 0 }
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(clamping: status.st_size) : 0
     }
 
     /// Digest and size, in constant memory.
