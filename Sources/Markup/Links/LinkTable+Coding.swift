@@ -2,7 +2,7 @@ internal import Web
 
 // The stored form: version, flags, encoding, base and title; then each different (kind, context, flags) once; then for
 // each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
-// variable-length integers. About four bytes a link.
+// variable-length integers; then, if there are any, the implied links. About four bytes a link.
 extension LinkTable {
     /// The version of the stored form, and of what the scanners look for.
     package static let version: UInt8 = 1
@@ -18,7 +18,8 @@ extension LinkTable {
 
     /// The table as bytes for a store.
     package func encoded() -> [UInt8] {
-        var output: [UInt8] = [Self.version, (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)]
+        let marks: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
+        var output: [UInt8] = [Self.version, marks | (implied.isEmpty ? 0 : 8)]
         output.append(encoding.rawValue)
         for text in [base, title] {
             guard let text else { continue }
@@ -54,6 +55,13 @@ extension LinkTable {
         }
         Self.append(occurrences.count, to: &output)
         output.append(contentsOf: body)
+        if implied.isEmpty { return output }
+        Self.append(implied.count, to: &output)
+        for link in implied {
+            output.append(contentsOf: [link.kind.rawValue, link.flags.rawValue, link.base.rawValue])
+            Self.append(link.reference.utf8.count, to: &output)
+            output.append(contentsOf: link.reference.utf8)
+        }
         return output
     }
 
@@ -77,7 +85,7 @@ extension LinkTable {
         let version = try input.byte()
         guard version == Self.version else { throw .otherVersion(version) }
         let marks = try input.byte()
-        guard marks < 8, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
+        guard marks < 16, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
         self.init(encoding: encoding, isTranscoded: marks & 1 != 0)
         if marks & 2 != 0 { base = try input.text() }
         if marks & 4 != 0 { title = try input.text() }
@@ -105,6 +113,7 @@ extension LinkTable {
                     range: start..<end, kind: shapes[shape].kind, context: shapes[shape].context,
                     flags: shapes[shape].flags))
         }
+        if marks & 8 != 0 { implied = try input.implied() }
         guard input.isAtEnd else { throw input.damage }
     }
 
@@ -141,6 +150,18 @@ extension LinkTable {
             let count = try number()
             guard count <= (bytes.count - index) / bytesEach else { throw damage }
             return count
+        }
+
+        mutating func implied() throws(MarkupError) -> [ImpliedLink] {
+            var links: [ImpliedLink] = []
+            for _ in 0..<(try count(bytesEach: 4)) {
+                let kind = LinkKind(rawValue: try byte())
+                let flags = LinkFlags(rawValue: try byte())
+                let base = ImpliedLink.Base(rawValue: try byte())
+                guard let kind, let base else { throw damage }
+                links.append(ImpliedLink(try text(), kind, flags, from: base))
+            }
+            return links
         }
 
         mutating func text() throws(MarkupError) -> String {

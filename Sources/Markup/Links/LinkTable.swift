@@ -12,16 +12,19 @@ package struct LinkTable: Hashable, Sendable {
     package var title: String?
     /// Ascending by place; no two share a byte.
     package var occurrences: [LinkOccurrence]
+    /// Links that stand nowhere in one piece; none twice.
+    package var implied: [ImpliedLink]
 
     package init(
         encoding: TextEncoding = .utf8, isTranscoded: Bool = false, base: String? = nil, title: String? = nil,
-        occurrences: [LinkOccurrence] = []
+        occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = []
     ) {
         self.encoding = encoding
         self.isTranscoded = isTranscoded
         self.base = base
         self.title = title
         self.occurrences = occurrences
+        self.implied = implied
     }
 
     /// The bytes that the ranges count in: the body itself, or its UTF-8 form.

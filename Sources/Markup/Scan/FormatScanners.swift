@@ -6,11 +6,12 @@ extension BodyFormat {
     func scan(_ text: SourceText, _ sink: LinkSink) {
         switch self {
         case .html: HTMLScanner.scan(text, sink)
-        case .xhtml: HTMLScanner.scan(text, sink, isXML: true)
         case .css: CSSScanner.scan(text, sink)
-        case .opaque, .javaScript, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
-            .webVTT, .sitemap, .feed, .plainText:
-            break
+        case .javaScript: ScriptScanner.scan(text, sink)
+        case .xhtml, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash, .webVTT,
+            .sitemap, .feed:
+            scanOther(text, sink)
+        case .plainText, .opaque: break
         }
     }
 }

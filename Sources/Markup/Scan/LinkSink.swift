@@ -14,6 +14,8 @@ final class LinkSink {
 
     /// Pending links are read when there are so many of them.
     private static let batch = 4096
+    /// More files than any build has.
+    private static let maximalImplied = 131_072
 
     private let tags: TagReader
     private var reader = ReferenceReader(encoding: .utf8)
@@ -21,6 +23,8 @@ final class LinkSink {
     private var pending: [Pending] = []
     private var found: ((LinkOccurrence, Span<UInt8>) -> Void)?
     var table = LinkTable()
+    /// Those of the table, so that none is in it twice.
+    private var impliedLinks: Set<ImpliedLink> = []
 
     init(tags: TagReader) {
         self.tags = tags
@@ -32,6 +36,7 @@ final class LinkSink {
         self.found = found
         reader = ReferenceReader(encoding: encoding)
         table = LinkTable()
+        impliedLinks.removeAll()
         pending.removeAll(keepingCapacity: true)
     }
 
@@ -71,6 +76,13 @@ final class LinkSink {
         else { return }
         pending.append(Pending(range: place, kind: kind, context: context, flags: flags, reading: reading))
         if pending.count >= Self.batch { flush() }
+    }
+
+    /// Links that the body makes without writing them in one piece.
+    func imply(_ links: [ImpliedLink]) {
+        for link in links where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
+            table.implied.append(link)
+        }
     }
 
     /// What the reference at `place` of the body says.

@@ -1,0 +1,263 @@
+extension ScriptLexer {
+    /// The first place at or behind `start` that is not in the table.
+    @inline(__always)
+    func skip(_ table: UnsafePointer<Bool>, from start: Int) -> Int {
+        Self.skip(table, bytes, from: start, to: count)
+    }
+
+    // Not a method: the loop must not copy the lexer into its registers and back.
+    @inline(__always)
+    private static func skip(
+        _ table: UnsafePointer<Bool>, _ bytes: UnsafePointer<UInt8>, from start: Int, to end: Int
+    ) -> Int {
+        var index = start
+        while index < end, table[Int(bytes[index])] { index &+= 1 }
+        return index
+    }
+
+    /// A name with escapes, or with letters that are not ASCII.
+    func oddNameEnd(from start: Int) -> Int {
+        var index = start
+        while index < count {
+            let byte = bytes[index]
+            if alphabet.name[Int(byte)] {
+                index += 1
+            } else if byte == UInt8(ascii: "\\") {
+                index = min(index + 2, count)
+                guard index < count, bytes[index] == UInt8(ascii: "{") else { continue }
+                index += 1
+                while index < count, bytes[index].isHex { index += 1 }
+                if index < count, bytes[index] == UInt8(ascii: "}") { index += 1 }
+            } else if byte >= 0x80, spaceLength(at: index) == 0 {
+                index += 1
+            } else {
+                return index
+            }
+        }
+        return index
+    }
+
+    mutating func string(_ quote: UInt8) -> ScriptToken {
+        let start = index
+        var end = start &+ 1
+        while end < count {
+            end = skip(alphabet.string, from: end)
+            guard end < count else { break }
+            let byte = bytes[end]
+            if byte == quote {
+                index = end &+ 1
+                return token(.string, start, start &+ 1..<end)
+            }
+            if byte == UInt8(ascii: "\\") {
+                let isPair = end &+ 2 < count && bytes[end &+ 1] == 0x0D && bytes[end &+ 2] == 0x0A
+                end &+= isPair ? 3 : 2
+            } else if byte == 0x0A || byte == 0x0D {
+                break
+            } else {
+                end &+= 1
+            }
+        }
+        index = min(end, count)
+        return token(.badString, start, start &+ 1..<index)
+    }
+
+    mutating func number() -> ScriptToken {
+        let start = index
+        var end = start &+ 1
+        while end < count {
+            let byte = bytes[end]
+            if alphabet.name[Int(byte)] || byte == UInt8(ascii: ".") {
+                end &+= 1
+                // Two dots in a row: the second one is behind the number.
+                if byte == UInt8(ascii: "."), end < count, !bytes[end].isDigit { break }
+            } else if byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-"),
+                bytes[end &- 1] | 0x20 == UInt8(ascii: "e"),
+                bytes[start] != UInt8(ascii: "0") || bytes[start &+ 1] | 0x20 != UInt8(ascii: "x")
+            {
+                end &+= 1
+            } else {
+                break
+            }
+        }
+        index = end
+        return token(.number, start, start..<end)
+    }
+
+    /// A template from behind its backtick, or from behind the `}` of a substitution.
+    mutating func template(_ start: Int, isContinued: Bool) -> ScriptToken {
+        let inside = index
+        var end = index
+        while end < count {
+            end = skip(alphabet.template, from: end)
+            guard end < count else { break }
+            switch bytes[end] {
+            case UInt8(ascii: "`"):
+                index = end &+ 1
+                return token(isContinued ? .templateEnd : .template, start, inside..<end)
+            case UInt8(ascii: "\\"):
+                end &+= 2
+            default:
+                if end &+ 1 < count, bytes[end &+ 1] == UInt8(ascii: "{") {
+                    index = end &+ 2
+                    openSubstitution()
+                    return token(.templatePart, start, inside..<end)
+                }
+                end &+= 1
+            }
+        }
+        index = count
+        return token(.badString, start, inside..<count)
+    }
+
+    /// A comment, a regular expression, or a division. Nil for a comment without a meaning.
+    mutating func slash() -> ScriptToken? {
+        let start = index
+        let next = start &+ 1 < count ? bytes[start &+ 1] : 0
+        if next == UInt8(ascii: "/") {
+            index = lineEnd(from: start &+ 2)
+            return sourceMap(in: start &+ 2..<index)
+        }
+        if next == UInt8(ascii: "*") {
+            let end = blockEnd(from: start &+ 2)
+            index = min(end &+ 2, count)
+            return sourceMap(in: start &+ 2..<end)
+        }
+        if isOperandExpected, start >= expressionLimit {
+            if let end = expressionEnd(from: start &+ 1) {
+                index = skip(alphabet.name, from: end)
+                return token(.expression, start, start..<index)
+            }
+        }
+        index = start &+ 1
+        return token(.mark, start, start..<index)
+    }
+
+    /// Behind the closing `/`; nil, and never tried again on this line, when the line has none.
+    private mutating func expressionEnd(from start: Int) -> Int? {
+        var end = start
+        var isInClass = false
+        while end < count {
+            end = skip(alphabet.expression, from: end)
+            guard end < count else { break }
+            switch bytes[end] {
+            case UInt8(ascii: "["): isInClass = true
+            case UInt8(ascii: "]"): isInClass = false
+            case UInt8(ascii: "/"): if !isInClass { return end &+ 1 }
+            case UInt8(ascii: "\\"):
+                // An escaped line end is one still.
+                if end &+ 1 < count, bytes[end &+ 1] != 0x0A, bytes[end &+ 1] != 0x0D { end &+= 1 }
+            case 0xE2:
+                if !isLineSeparator(at: end) { break }
+                expressionLimit = end
+                return nil
+            default:
+                expressionLimit = end
+                return nil
+            }
+            end &+= 1
+        }
+        expressionLimit = count
+        return nil
+    }
+
+    // MARK: Comments and white space
+
+    private func blockEnd(from start: Int) -> Int {
+        var end = start
+        while end < count {
+            end = bytes.find(UInt8(ascii: "*"), from: end, to: count)
+            if end &+ 1 < count, bytes[end &+ 1] == UInt8(ascii: "/") { return end }
+            end &+= 1
+        }
+        return count
+    }
+
+    func lineEnd(from start: Int) -> Int {
+        var end = start
+        while end < count {
+            end = skip(alphabet.line, from: end)
+            if end < count, bytes[end] == 0xE2, !isLineSeparator(at: end) {
+                end &+= 1
+                continue
+            }
+            return end
+        }
+        return count
+    }
+
+    /// U+2028 and U+2029.
+    private func isLineSeparator(at start: Int) -> Bool {
+        start + 2 < count && bytes[start] == 0xE2 && bytes[start + 1] == 0x80 && bytes[start + 2] & 0xFE == 0xA8
+    }
+
+    /// The length of white space that is not ASCII; 0 when it is none.
+    func spaceLength(at start: Int) -> Int {
+        guard bytes[start] >= 0xC2, start + 1 < count else { return 0 }
+        if bytes[start] == 0xC2 { return bytes[start + 1] == 0xA0 ? 2 : 0 }
+        guard start + 2 < count else { return 0 }
+        switch (bytes[start], bytes[start + 1], bytes[start + 2]) {
+        case (0xEF, 0xBB, 0xBF), (0xE3, 0x80, 0x80), (0xE1, 0x9A, 0x80), (0xE2, 0x81, 0x9F): return 3
+        case (0xE2, 0x80, 0x80...0x8A), (0xE2, 0x80, 0xA8...0xA9), (0xE2, 0x80, 0xAF): return 3
+        default: return 0
+        }
+    }
+
+    /// `#!` at the very start, behind a byte order mark at most.
+    func hashbangEnd() -> Int {
+        let start = count > 2 && spaceLength(at: 0) == 3 ? 3 : 0
+        guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!") else {
+            return start
+        }
+        return lineEnd(from: start)
+    }
+
+    /// `<!--`, and `-->` as the first thing on its line (ECMAScript, Annex B.1.1). Modules don't have them, but hardly one
+    /// ever compares with a negated decrement.
+    func isMarkupComment(at start: Int) -> Bool {
+        if bytes[start] == UInt8(ascii: "<") {
+            return start + 3 < count && bytes[start + 1] == UInt8(ascii: "!") && bytes[start + 2] == UInt8(ascii: "-")
+                && bytes[start + 3] == UInt8(ascii: "-")
+        }
+        guard start + 2 < count, bytes[start + 1] == UInt8(ascii: "-"), bytes[start + 2] == UInt8(ascii: ">") else {
+            return false
+        }
+        var place = start
+        while place > 0, bytes[place - 1] == 0x20 || bytes[place - 1] == 0x09 { place -= 1 }
+        return place == 0 || bytes[place - 1] == 0x0A || bytes[place - 1] == 0x0D
+    }
+
+    /// `# sourceMappingURL=…` as the start of a comment.
+    private mutating func sourceMap(in comment: Range<Int>) -> ScriptToken? {
+        guard comment.count > 19,
+            bytes[comment.lowerBound] == UInt8(ascii: "#") || bytes[comment.lowerBound] == UInt8(ascii: "@")
+        else { return nil }
+        let text = Bytes(start: bytes, count: count).part(comment)
+        guard text.starts(with: " sourcemappingurl=", at: 1) else { return nil }
+        var range = text.trimmed(19..<text.count)
+        if let space = text[range].firstIndex(where: \.isSpace) { range = range.lowerBound..<space }
+        // It is no token of the script: the history does not hold it.
+        return ScriptToken(
+            kind: .sourceMap, range: comment.lowerBound + range.lowerBound..<comment.lowerBound + range.upperBound)
+    }
+
+    /// Where the next token starts, at or behind `start`.
+    func trivia(from start: Int) -> Int {
+        var index = start
+        while index < count {
+            let byte = bytes[index]
+            let next = index + 1 < count ? bytes[index + 1] : 0
+            if byte <= 0x20 {
+                index += 1
+            } else if byte == UInt8(ascii: "/"), next == UInt8(ascii: "/") {
+                index = lineEnd(from: index + 2)
+            } else if byte == UInt8(ascii: "/"), next == UInt8(ascii: "*") {
+                index = min(blockEnd(from: index + 2) + 2, count)
+            } else if byte >= 0x80, spaceLength(at: index) > 0 {
+                index += spaceLength(at: index)
+            } else {
+                return index
+            }
+        }
+        return count
+    }
+}

@@ -1,0 +1,95 @@
+import Markup
+import Testing
+
+@Suite struct ImpliedLinkTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var script: String
+        var path: String
+        var links: [String]
+        var testDescription: String { script }
+
+        init(_ script: String, at path: String = "/app/static/js/main.js", _ links: String...) {
+            self.script = script
+            self.path = path
+            self.links = links
+        }
+    }
+
+    @Test(
+        "A bundle's loader tells the names of its chunks",
+        arguments: [
+            Case(#"r.p="/";r.u=e=>""+e+"."+{1:"ab",22:"cd"}[e]+".js""#, "/1.ab.js", "/22.cd.js"),
+            Case(
+                #"r.u=function(e){return"static/js/"+({1:"one"}[e]||e)+"."+{1:"ab",2:"cd"}[e]+".chunk.js"};r.p="/app/""#,
+                "/app/static/js/2.cd.chunk.js", "/app/static/js/one.ab.chunk.js"),
+            Case(
+                #"r.u=e=>179===e?"static/main.js":7==e?"static/x.js":"static/"+(({1:"a"})[e]||e)+"-"+({1:"ab"})[e]+".js",r.p="/_next/""#,
+                "/_next/static/a-ab.js", "/_next/static/main.js", "/_next/static/x.js"),
+            Case(
+                #"r.u=e=>{if(e===1)return"a.js";if("b"===e){return "b.js";}return""+{2:"c"}[e]+".js"};r.p="https://cdn/x/""#,
+                "https://cdn/x/a.js", "https://cdn/x/b.js", "https://cdn/x/c.js"),
+            Case(
+                "/******/ __webpack_require__.u = (chunkId) => {\n// return url\nreturn \"\" + chunkId + \".\" + {\"a_js\":\"12\"}[chunkId] + \".js\";\n};\n__webpack_require__.p = \"/\";",
+                "/a_js.12.js"),
+            Case("r.p=`/`,r.u=e=>`js/${e}.${{1:`a`}[e]}.js`", "/js/1.a.js"),
+            Case(
+                #"r.p="/",r.u=e=>e+".bundle.js";Promise.all([r.e(1e3),r.e("x")])"#, "/1000.bundle.js ?",
+                "/x.bundle.js ?"),
+            Case(
+                #"r.miniCssF=e=>"static/css/"+e+"."+{1:"ab",2:"31d6cfe0d16ae931b73c"}[e]+".css";r.p="/""#,
+                "/static/css/1.ab.css"),
+            Case(
+                #"script.src=n.p+"static/js/"+({1:"name"}[e]||e)+"."+{1:"ab",2:"cd"}[e]+".chunk.js";n.p="""#,
+                "../../static/js/2.cd.chunk.js ?", "../../static/js/name.ab.chunk.js ?"),
+            Case(
+                #"function u(e) { return __webpack_require__.p + "" + ({"a":"b"}[e]||e) + ".js" } __webpack_require__.p = "/w/";"#,
+                "/w/b.js"),
+            Case(#"e.exports=n.p+"static/media/logo.ab.png""#, "../../static/media/logo.ab.png ?"),
+            Case(#"e.exports=n.p+"media/logo.ab.png""#, "media/logo.ab.png ?"),
+            Case(#"e=e.replace(/#.*$/,"").replace(/\/[^\/]+$/,"/"),r.p=e,r.u=e=>e+"."+{1:"a"}[e]+".js""#, "1.a.js"),
+            Case(#"e=e.replace(/\/[^\/]+$/,"/"),r.p=e+"../",r.u=e=>"js/"+{1:"a"}[e]+".js""#, "../js/a.js"),
+            Case(#"r.p="{{ base }}/";r.u=e=>""+{1:"a"}[e]+".js""#, "a.js ?"),
+            Case(#"x.u=e=>e.a+".js";x.p=1;a.p+b;a.p+=".js";a.p++;x.u==function(e){return "a.js"}"#),
+            Case(#"x.u=e=>f(e)+".js";x.u=e=>"#), Case(#"x.u=e=>({1:"a"}[e]+".js""#),
+            Case(
+                #"const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/a.js","assets/b.css"])))=>i.map(i=>d[i]);"#,
+                at: "/app/assets/index.js", "../assets/a.js", "../assets/b.css"),
+            Case(
+                #"a(()=>import("./a.js"),["assets/x/a.js","assets/b.css"])"#, at: "/assets/x/index.js",
+                "../../assets/x/a.js", "../../assets/b.css"),
+            Case(#"a(()=>import("./a.js").then(b=>b.c),["assets/a.js"])"#, at: "/assets/index.js", "../assets/a.js"),
+            Case(
+                #"self.__BUILD_MANIFEST=function(s,c){return{"/":[s,"static/chunks/p.js"]}}("static/chunks/1-ab.js","static/css/c.css");"#,
+                at: "/_next/static/x/_buildManifest.js", "../../static/chunks/p.js ?", "../../static/chunks/1-ab.js ?",
+                "../../static/css/c.css ?"),
+            Case(
+                #"r.miniCssF=e=>"css/"+e+".ab.css";r.f.miniCss=(e,t)=>{n[e]?t.push(n[e]):0!==n[e]&&{547:1,1e3:1}[e]&&t.push(n[e]=1)};r.p="/""#,
+                "/css/1000.ab.css", "/css/547.ab.css"),
+            Case(
+                "r.miniCssF=e=>e+'.css';r.f.miniCss = (chunkId, promises) => {\n var cssChunks = {\"a_b\":1,\"c\":1};\n};r.p='/'",
+                "/a_b.css", "/c.css"),
+            Case(#"define(["./workbox-12ab"],function(e){});define(["./other"],f)"#, at: "/sw.js", "./workbox-12ab.js"),
+            Case(#"a(()=>import("./a.js"),["assets/other.js"])"#),
+        ])
+    func chunks(_ example: Case) {
+        let scan = Scan(example.script, .javaScript)
+        #expect(scan.faults == [])
+        let links = scan.table.implied.map {
+            $0.reference(fromBodyAt: example.path) + ($0.flags.contains(.isGuess) ? " ?" : "")
+        }
+        #expect(links == example.links)
+    }
+
+    @Test(
+        "The folder of a build is found by the first folder of the reference",
+        arguments: [
+            ("/a.js", "assets/b.js", "assets/b.js"), ("/assets/a.js", "assets/b.js", "../assets/b.js"),
+            ("/assets/x/assets/a.js", "assets/b.js", "../assets/b.js"), ("/assets", "assets/b.js", "assets/b.js"),
+            ("/assets/x/y/a.js?/assets/", "assets/b.js", "../../../assets/b.js"), ("/assets/a.js", "b.js", "b.js"),
+            ("", "a/b.js", "a/b.js"), ("/", "/b.js", "/b.js"),
+        ])
+    func build(_ path: String, _ reference: String, _ resolved: String) {
+        #expect(ImpliedLink(reference, .script, from: .build).reference(fromBodyAt: path) == resolved)
+        #expect(ImpliedLink(reference, .script).reference(fromBodyAt: path) == reference)
+    }
+}
