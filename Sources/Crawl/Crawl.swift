@@ -149,7 +149,7 @@ package final class Crawl {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        for link in result.links { frontier.found(link.url, role: link.role, by: result.number) }
+        for link in result.links { frontier.found(link, by: result.number) }
         switch result.redirect {
         case .to(let target): frontier.redirected(result.number, to: target)
         case .nowhere: frontier.ledNowhere(result.number)
@@ -202,6 +202,8 @@ extension Crawl {
                 }
             case .redirected:
                 report.redirects += 1
+            case .failed where entry.isGuess:
+                report.wrongGuesses += 1
             case .failed(let failure):
                 report.missing.append(
                     CrawlReport.Missing(

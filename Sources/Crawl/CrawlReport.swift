@@ -12,6 +12,8 @@ package struct CrawlReport: Sendable {
     package var pages = 0
     package var requisites = 0
     package var redirects = 0
+    /// What looked like a link in a script and led to nothing.
+    package var wrongGuesses = 0
     package var requests = 0
     /// What came over the network.
     package var wireByteCount = 0

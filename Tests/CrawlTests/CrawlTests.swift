@@ -65,6 +65,20 @@ import Web
         #expect(try StoreReader(folder).summary().tombstones == 2)
     }
 
+    @Test func `scripts lead to their modules and chunks, and a wrong guess is nothing missing`() throws {
+        origin.on("/", .page("<script type=module src=/js/main.js></script>"))
+        origin.on(
+            "/js/main.js",
+            .file("import './a.js'; import('../b.js'); fetch('/api/maybe.json')", type: "text/javascript"))
+        origin.on("/js/a.js", .file("export default 1", type: "text/javascript"))
+        origin.on("/b.js", .file("export default 2", type: "text/javascript"))
+        let report = try crawl()
+        #expect(report.requisites == 3)
+        #expect(report.missing.isEmpty)
+        #expect(report.wrongGuesses == 1)
+        #expect(try text("/b.js") == "export default 2")
+    }
+
     @Test func `a redirect is kept as one, and where it leads is fetched`() throws {
         origin.on("/", .page("<a href=/old>old</a>"))
         origin.on("/old", .redirect(to: "/new?x"))

@@ -15,6 +15,10 @@ import Web
 
     private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
 
+    private func link(_ text: String, _ role: Frontier.Role, isGuess: Bool = false) throws -> FoundLink {
+        FoundLink(url: try url(text), role: role, isGuess: isGuess)
+    }
+
     /// What is fetched next, as long as something is, each answered at once.
     private mutating func drain(now: Duration = .zero) -> [String] {
         var fetched: [String] = []
@@ -28,8 +32,8 @@ import Web
     @Test mutating func `everything is fetched once, however often it is found`() throws {
         #expect(drain() == ["http://a.test/"])
         for _ in 1...3 {
-            frontier.found(try url("http://a.test/b"), role: .page, by: 0)
-            frontier.found(try url("http://a.test/"), role: .page, by: 0)
+            frontier.found(try link("http://a.test/b", .page), by: 0)
+            frontier.found(try link("http://a.test/", .page), by: 0)
         }
         #expect(drain() == ["http://a.test/b"])
         #expect(frontier.isDone)
@@ -37,34 +41,34 @@ import Web
 
     @Test mutating func `what a page needs goes before the next page`() throws {
         _ = drain()
-        frontier.found(try url("http://a.test/page"), role: .page, by: 0)
-        frontier.found(try url("http://a.test/style.css"), role: .requisite, by: 0)
+        frontier.found(try link("http://a.test/page", .page), by: 0)
+        frontier.found(try link("http://a.test/style.css", .requisite), by: 0)
         #expect(drain() == ["http://a.test/style.css", "http://a.test/page"])
     }
 
     @Test mutating func `pages elsewhere are skipped with a reason, requisites are not`() throws {
         _ = drain()
-        frontier.found(try url("http://b.test/page"), role: .page, by: 0)
-        frontier.found(try url("http://b.test/image"), role: .requisite, by: 0)
-        frontier.found(try url("ftp://a.test/file"), role: .page, by: 0)
+        frontier.found(try link("http://b.test/page", .page), by: 0)
+        frontier.found(try link("http://b.test/image", .requisite), by: 0)
+        frontier.found(try link("ftp://a.test/file", .page), by: 0)
         #expect(drain() == ["http://b.test/image"])
         #expect(frontier.entries.map(\.state) == [.done, .skipped(.otherHost), .done, .skipped(.scheme)])
     }
 
     @Test mutating func `a page that something needs becomes a requisite, once`() throws {
         _ = drain()
-        frontier.found(try url("http://b.test/frame"), role: .page, by: 0)
+        frontier.found(try link("http://b.test/frame", .page), by: 0)
         #expect(drain() == [])
-        frontier.found(try url("http://b.test/frame"), role: .requisite, by: 0)
-        frontier.found(try url("http://a.test/frame"), role: .page, by: 0)
-        frontier.found(try url("http://a.test/frame"), role: .requisite, by: 0)
+        frontier.found(try link("http://b.test/frame", .requisite), by: 0)
+        frontier.found(try link("http://a.test/frame", .page), by: 0)
+        frontier.found(try link("http://a.test/frame", .requisite), by: 0)
         #expect(drain() == ["http://b.test/frame", "http://a.test/frame"])
     }
 
     @Test mutating func `a host gets no more at once than its pace allows, and others do not wait for it`() throws {
         _ = drain()
-        for number in 0..<10 { frontier.found(try url("http://a.test/\(number)"), role: .page, by: 0) }
-        frontier.found(try url("http://b.test/image"), role: .requisite, by: 0)
+        for number in 0..<10 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
+        frontier.found(try link("http://b.test/image", .requisite), by: 0)
         var hosts: [String] = []
         while let number = frontier.next(now: .zero) { hosts.append(frontier.entries[Int(number)].url.host) }
         #expect(hosts.count { $0 == "a.test" } == 4)
@@ -120,16 +124,25 @@ import Web
         frontier.succeeded(try #require(number))
         frontier.redirected(0, to: try url("http://www.a.test/"))
         #expect(drain() == ["http://www.a.test/"])
-        frontier.found(try url("http://www.a.test/b"), role: .page, by: 1)
+        frontier.found(try link("http://www.a.test/b", .page), by: 1)
         #expect(drain() == ["http://www.a.test/b"])
         frontier.redirected(2, to: try url("http://c.test/"))
         #expect(frontier.entries[3].state == .skipped(.otherHost))
     }
 
+    @Test mutating func `what somebody is sure of is no guess any more`() throws {
+        _ = drain()
+        frontier.found(try link("http://a.test/a", .requisite, isGuess: true), by: 0)
+        frontier.found(try link("http://a.test/b", .requisite, isGuess: true), by: 0)
+        frontier.found(try link("http://a.test/b", .requisite), by: 0)
+        frontier.found(try link("http://a.test/b", .requisite, isGuess: true), by: 0)
+        #expect(frontier.entries.map(\.isGuess) == [false, true, false])
+    }
+
     @Test mutating func `a chain leads from the start to what asked`() throws {
         _ = drain()
-        frontier.found(try url("http://a.test/b"), role: .page, by: 0)
-        frontier.found(try url("http://a.test/c"), role: .requisite, by: 1)
+        frontier.found(try link("http://a.test/b", .page), by: 0)
+        frontier.found(try link("http://a.test/c", .requisite), by: 1)
         #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
     }
 }

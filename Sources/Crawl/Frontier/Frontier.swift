@@ -29,6 +29,8 @@ struct Frontier: Sendable {
         /// A start URL, or where one was redirected to.
         let isStart: Bool
         var role: Role
+        /// Nobody is sure that it is a link; if it fails, nothing is missing.
+        var isGuess: Bool
         var state: State
         var attempts: UInt8 = 0
         /// How many redirects led here.
@@ -76,8 +78,8 @@ struct Frontier: Sendable {
         hear(of: url.withoutFragment, role: .page, from: nil, redirects: 0, isStart: true)
     }
 
-    mutating func found(_ url: WebURL, role: Role, by number: UInt32) {
-        hear(of: url, role: role, from: number, redirects: 0)
+    mutating func found(_ link: FoundLink, by number: UInt32) {
+        hear(of: link.url, role: link.role, from: number, redirects: 0, isGuess: link.isGuess)
     }
 
     /// Its answer was a redirect that does not say where.
@@ -95,7 +97,8 @@ struct Frontier: Sendable {
         entries[Int(number)].state = .redirected
         if entry.isStart, target.isHTTP { scope.include(hostOf: target) }
         hear(
-            of: target, role: entry.role, from: number, redirects: entry.redirects + 1, isStart: entry.isStart)
+            of: target, role: entry.role, from: number, redirects: entry.redirects + 1, isStart: entry.isStart,
+            isGuess: entry.isGuess)
     }
 
     /// What to fetch now; nil when every host is busy or nothing is left.
@@ -174,9 +177,11 @@ struct Frontier: Sendable {
     }
 
     private mutating func hear(
-        of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, isStart: Bool = false
+        of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, isStart: Bool = false,
+        isGuess: Bool = false
     ) {
         if let known = numbers[url] {
+            if !isGuess { entries[Int(known)].isGuess = false }
             guard role == .requisite, entries[Int(known)].role == .page else { return }
             entries[Int(known)].role = .requisite
             switch entries[Int(known)].state {
@@ -189,7 +194,7 @@ struct Frontier: Sendable {
         let skip: SkipReason? = url.isHTTP ? (role == .page && !isStart ? scope.reasonToSkip(url) : nil) : .scheme
         entries.append(
             Entry(
-                url: url, host: hostNumber(of: url), referrer: referrer, isStart: isStart, role: role,
+                url: url, host: hostNumber(of: url), referrer: referrer, isStart: isStart, role: role, isGuess: isGuess,
                 state: skip.map(State.skipped) ?? .waiting, redirects: redirects))
         numbers[url] = number
         if skip == nil { enqueue(number) }

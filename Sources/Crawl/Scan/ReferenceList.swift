@@ -7,6 +7,7 @@ struct ReferenceList {
         let range: Range<Int>
         let role: Frontier.Role
         let ignoresBase: Bool
+        let isGuess: Bool
     }
 
     private var bytes: [UInt8] = []
@@ -20,17 +21,20 @@ struct ReferenceList {
     }
 
     mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
-        guard let role = Frontier.Role(occurrence), !occurrence.flags.contains(.isFragment) else { return }
+        guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else { return }
         let ignoresBase = occurrence.flags.contains(.ignoresBase)
+        let isGuess = occurrence.flags.contains(.isGuess)
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
             var hasher = Hasher()
             hasher.combine(bytes: UnsafeRawBufferPointer(reference))
             hasher.combine(role)
             hasher.combine(ignoresBase)
+            hasher.combine(isGuess)
             guard seen.insert(hasher.finalize()).inserted else { return }
             bytes.append(contentsOf: reference)
-            references.append(Reference(range: start..<bytes.count, role: role, ignoresBase: ignoresBase))
+            references.append(
+                Reference(range: start..<bytes.count, role: role, ignoresBase: ignoresBase, isGuess: isGuess))
         }
     }
 
@@ -38,14 +42,21 @@ struct ReferenceList {
     func resolve(against url: WebURL, table: LinkTable) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var links: [FoundLink] = []
-        links.reserveCapacity(references.count)
+        links.reserveCapacity(references.count + table.implied.count)
         let bytes = bytes.span
         for reference in references {
             let target = WebURL(
                 utf8: bytes.extracting(reference.range), base: reference.ignoresBase ? url : base,
                 queryEncoding: table.encoding)
             guard let target, !target.isInert else { continue }
-            links.append(FoundLink(url: target.withoutFragment, role: reference.role))
+            links.append(FoundLink(url: target.withoutFragment, role: reference.role, isGuess: reference.isGuess))
+        }
+        for link in table.implied {
+            guard let role = Frontier.Role(link.kind),
+                let target = WebURL(link.reference(fromBodyAt: url.path), base: base), !target.isInert
+            else { continue }
+            links.append(
+                FoundLink(url: target.withoutFragment, role: role, isGuess: link.flags.contains(.isGuess)))
         }
         return links
     }
@@ -53,10 +64,10 @@ struct ReferenceList {
 
 extension Frontier.Role {
     /// Nil for what is never fetched.
-    init?(_ occurrence: LinkOccurrence) {
-        switch occurrence.role {
+    init?(_ kind: LinkKind) {
+        switch kind.role {
         // A document inside another one is part of the picture.
-        case .page: self = occurrence.kind == .frame ? .requisite : .page
+        case .page: self = kind == .frame ? .requisite : .page
         case .requisite: self = .requisite
         case .other: return nil
         }

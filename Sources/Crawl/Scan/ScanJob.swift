@@ -45,4 +45,6 @@ struct ScanResult: Sendable {
 struct FoundLink: Sendable, Equatable {
     let url: WebURL
     let role: Frontier.Role
+    /// It may be no link at all: a string in a script that looks like one.
+    var isGuess = false
 }

@@ -91,14 +91,13 @@ final class ScanWorker {
         guard let body = response.body else { return }
         let reader = try openReader()
         let encoded = try reader.links(of: body)
-        guard let table = try? LinkTable(decoding: encoded.span), !table.occurrences.isEmpty,
-            let content = try reader.content(of: body)
-        else { return }
-        let bytes = try content.load()
-        let source = table.source(of: bytes.span) ?? bytes
+        guard let table = try? LinkTable(decoding: encoded.span) else { return }
         references.removeAll()
-        for occurrence in table.occurrences {
-            references.append(occurrence, table.reference(occurrence, in: source.span).span)
+        if !table.occurrences.isEmpty, let bytes = try reader.content(of: body)?.load() {
+            let source = table.source(of: bytes.span) ?? bytes
+            for occurrence in table.occurrences {
+                references.append(occurrence, table.reference(occurrence, in: source.span).span)
+            }
         }
         result.links = references.resolve(against: job.url, table: table)
     }

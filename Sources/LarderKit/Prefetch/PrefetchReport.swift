@@ -13,6 +13,8 @@ public struct PrefetchReport: Sendable, Equatable {
     public let pages: Int
     public let requisites: Int
     public let redirects: Int
+    /// What looked like a link in a script and led to nothing. Nothing is missing for it.
+    public let wrongGuesses: Int
     public let requests: Int
     /// What came over the network.
     public let wireByteCount: Int
@@ -55,6 +57,7 @@ public struct PrefetchReport: Sendable, Equatable {
         pages = report.pages
         requisites = report.requisites
         redirects = report.redirects
+        wrongGuesses = report.wrongGuesses
         requests = report.requests
         wireByteCount = report.wireByteCount
         bodyByteCount = report.bodyByteCount
@@ -82,6 +85,7 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("pages", pages)
             object.member("requisites", requisites)
             object.member("redirects", redirects)
+            object.member("wrongGuesses", wrongGuesses)
             object.member("requests", requests)
             object.member("wireBytes", wireByteCount)
             object.member("bodyBytes", bodyByteCount)

@@ -33,8 +33,9 @@ enum DemoCommand {
             let page = try await service.visit(origin + "/")
             terminal.say("5. The larder shows it all the same: \(address) (\(Quantities.bytes(page.count)))")
             if !arguments.has(.once) {
+                let stop = Signals.shared.first()
                 terminal.say("   Everything it holds: \(service.address) (Ctrl-C stops)")
-                await Signals.shared.first()
+                await stop.arrival()
             }
             return report.isComplete && check.isClean ? .done : .incomplete
         }

@@ -6,19 +6,11 @@ enum ServeCommand {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535, standard: 8080)
             let service = try arguments.larder.serve(port: UInt16(port))
+            let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
-            await Signals.shared.first()
+            await stop.arrival()
             service.stop()
             return .done
-        }
-    }
-}
-
-extension Signals {
-    /// Returns at the first signal.
-    func first() async {
-        await withCheckedContinuation { continuation in
-            onFirst { continuation.resume() }
         }
     }
 }

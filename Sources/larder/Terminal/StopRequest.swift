@@ -1,0 +1,42 @@
+internal import Synchronization
+
+/// The first signal, to be waited for without holding a thread.
+final class StopRequest: Sendable {
+    private enum State {
+        case nobodyWaits
+        case waiting(CheckedContinuation<Void, Never>)
+        case arrived
+    }
+
+    private let state = Mutex(State.nobodyWaits)
+
+    func arrive() {
+        let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            defer { state = .arrived }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+        waiting?.resume()
+    }
+
+    /// Returns when it has come. To be called once.
+    func arrival() async {
+        await withCheckedContinuation { continuation in
+            let hasArrived = state.withLock { state in
+                if case .arrived = state { return true }
+                state = .waiting(continuation)
+                return false
+            }
+            if hasArrived { continuation.resume() }
+        }
+    }
+}
+
+extension Signals {
+    /// Catches the first signal from here on.
+    func first() -> StopRequest {
+        let request = StopRequest()
+        onFirst { request.arrive() }
+        return request
+    }
+}
