@@ -42,7 +42,10 @@ package final class Crawl {
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
             if visit.isContinued {
                 var held: [String: StoredResponse] = [:]
-                try StoreReader(plan.folder).eachResponse(ofVisit: visit.id) { held[$0.href] = $0 }
+                try StoreReader(plan.folder).eachResponse(ofVisit: visit.id) { response in
+                    // What was gone is asked for again: it may be there by now.
+                    if response.status < 400 { held[response.href] = response }
+                }
                 self.held = held
             }
             let writes = try WriteQueue(writer, visit: visit)
@@ -64,55 +67,67 @@ package final class Crawl {
         interruption.wakes(loop.waker)
         defer { interruption.wakes(nil) }
         for url in plan.start { frontier.start(url) }
+        var failure: CrawlError?
         do throws(CrawlError) {
             try go()
         } catch {
-            pool.finish()
-            // The first error is the one that tells; what the queue can still keep, it keeps.
-            try? writes.finish(.keepOpen)
-            throw error
+            failure = error
         }
+        pool.finish()
+        do throws(CrawlError) {
+            for result in pool.takeResults() { try scanned(result) }
+        } catch {
+            failure = failure ?? error
+        }
+        tell(frontier)
+        do throws(StoreError) {
+            try writes.finish(failure == nil ? report.ending(now: Self.secondsSinceEpoch()) : .keepOpen)
+        } catch {
+            // The first error is the one that tells.
+            failure = failure ?? .store(error)
+        }
+        if let failure { throw failure }
+        report.elapsed = clock.now - started
         return report
     }
 
     private func go() throws(CrawlError) {
         while !interruption.isRequested {
-            startWhatMayStart()
-            guard !frontier.isDone || scanning > 0 else { break }
+            try startWhatMayStart()
+            guard !frontier.isDone || scanning > 0 else { return }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
             tellProgress()
         }
-        pool.finish()
-        for result in pool.takeResults() { try scanned(result) }
-        tell(frontier)
-        do throws(StoreError) {
-            try writes.finish(report.ending(now: Self.secondsSinceEpoch()))
-        } catch {
-            throw .store(error)
-        }
-        report.elapsed = clock.now - started
     }
 
     private func turn() throws(CrawlError) -> [FetchResult] {
         do throws(FetchFailure) {
-            let wait = frontier.nextRetry.map { max(.zero, $0 - now) } ?? .seconds(60)
+            // With the scans backed up nothing may start, whatever is due; their results end the wait.
+            let due = mayScanMore ? frontier.nextRetry : nil
+            let wait = due.map { max(.zero, $0 - now) } ?? .seconds(60)
             return try loop.turn(waitingAtMost: plan.progress == nil ? wait : min(wait, .milliseconds(250)))
         } catch {
             throw .fetch(error)
         }
     }
 
-    private func startWhatMayStart() {
-        while scanning < Self.mostScanning, scanningByteCount < Self.mostScanningBytes,
-            let number = frontier.next(now: now)
-        {
+    private var mayScanMore: Bool {
+        scanning < Self.mostScanning && scanningByteCount < Self.mostScanningBytes
+    }
+
+    private func startWhatMayStart() throws(CrawlError) {
+        while mayScanMore, let number = frontier.next(now: now) {
             let url = frontier.entries[Int(number)].url
-            if let response = held.removeValue(forKey: url.href) {
-                frontier.succeeded(number)
-                scan(number, .held(response))
-            } else {
+            guard let response = held.removeValue(forKey: url.href) else {
                 loop.start(FetchRequest(number: number, url: url))
+                continue
+            }
+            if let target = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url) {
+                _ = frontier.redirected(number, to: target.url)
+            } else {
+                frontier.recalled(number)
+                scan(number, .held(response))
             }
         }
     }
@@ -121,17 +136,30 @@ package final class Crawl {
         report.requests += 1
         report.wireByteCount += result.wireByteCount
         switch result.outcome {
-        case .response(let response) where response.status < 400:
-            frontier.succeeded(result.number)
-            report.bodyByteCount += response.body.byteCount
-            scan(result.number, .fetched(response))
         case .response(let response):
-            response.body.discard()
-            let failure = Failure.status(response.status)
-            frontier.failed(result.number, failure, now: now)
-            if failure.isGone { try keepTombstone(result.number, response) }
+            try answered(result.number, response)
+        case .failure(let failure) where failure.kind == .machine:
+            // A full disk or no memory: going on would only lose more.
+            throw .fetch(failure)
         case .failure(let failure):
             frontier.failed(result.number, .fetch(failure), now: now)
+        }
+    }
+
+    private func answered(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
+        if (200..<300).contains(response.status) {
+            frontier.succeeded(number)
+            report.bodyByteCount += response.body.byteCount
+            return scan(number, .fetched(response))
+        }
+        response.body.discard()
+        let url = frontier.entries[Int(number)].url
+        if let redirect = Redirect(response.status, response.fields, from: url) {
+            if frontier.redirected(number, to: redirect.url) { try keepHead(number, response) }
+        } else {
+            let failure = Failure.status(response.status)
+            frontier.failed(number, failure, now: now)
+            if failure.isGone { try keepHead(number, response) }
         }
     }
 
@@ -150,17 +178,13 @@ package final class Crawl {
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
         for link in result.links { frontier.found(link, by: result.number) }
-        switch result.redirect {
-        case .to(let target): frontier.redirected(result.number, to: target)
-        case .nowhere: frontier.ledNowhere(result.number)
-        case nil: break
-        }
     }
 
-    private func keepTombstone(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
+    /// Keeps a response that needs no body: a redirect, or a tombstone.
+    private func keepHead(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
         let entry = frontier.entries[Int(number)]
         do throws(StoreError) {
-            try writes.add(
+            try writes.addWithoutWaiting(
                 NewResponse(
                     href: entry.url.href, referrer: referrer(of: entry)?.href, status: response.status,
                     role: entry.role.rawValue, fields: response.fields.block, fetched: Self.secondsSinceEpoch(),
@@ -225,6 +249,6 @@ extension Crawl {
 extension CrawlReport {
     fileprivate func ending(now: Int64) -> VisitEnding {
         if isPublished { return .publish(now: now) }
-        return isInterrupted ? .keepOpen : .forgetIfEmpty
+        return isInterrupted ? .keepOpen : .forget
     }
 }

@@ -4,6 +4,8 @@ package enum Limits {
     package static let inlineBody = 64 * 1024
     /// How much may wait for the writer before those who add have to wait.
     static let queuedBytes = 2 * 1024 * 1024
+    /// An interrupted visit is gone on with for so long; afterwards its site is visited anew.
+    static let secondsToContinue: Int64 = 24 * 60 * 60
     /// How long a connection waits for another process to let go of the database.
     static let busyMilliseconds: Int32 = 10_000
 }

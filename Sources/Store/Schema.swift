@@ -6,8 +6,7 @@ enum Schema {
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are.
     static func prepare(_ connection: Connection) throws(StoreError) {
-        let isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
-        if isEmpty {
+        if try isEmpty(connection) {
             // The page size only takes while the file is empty, and before it goes to WAL.
             try connection.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL;", doing: "set up")
             try connection.execute("BEGIN IMMEDIATE", doing: "set up")
@@ -21,6 +20,11 @@ enum Schema {
         }
         try check(connection)
         try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;", doing: "set up")
+    }
+
+    /// A database that somebody has begun to create, or that a killed run left so.
+    static func isEmpty(_ connection: Connection) throws(StoreError) -> Bool {
+        try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
     static func check(_ connection: Connection) throws(StoreError) {

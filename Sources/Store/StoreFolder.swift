@@ -17,6 +17,13 @@ package struct StoreFolder: Sendable, Equatable {
 
     package var exists: Bool { access(database, F_OK) == 0 }
 
+    /// A store that this user cannot write to, and that nobody has left in the middle of a write.
+    var isSealed: Bool {
+        guard access(path, W_OK) != 0 else { return false }
+        var log = stat()
+        return stat(database + "-wal", &log) != 0 || log.st_size == 0
+    }
+
     func bodyFile(sha256 hex: String) -> String { bodies + "/" + hex }
 
     package func create() throws(StoreError) {

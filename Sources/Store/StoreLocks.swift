@@ -5,9 +5,11 @@ internal import Glibc
 /// The kernel lets go of them when the process ends, however it ends, so that no stale lock is ever left.
 struct StoreLocks: ~Copyable {
     private let file: Int32
+    private let path: String
 
     init(_ folder: StoreFolder) throws(StoreError) {
-        file = open(folder.locks, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        path = folder.locks
+        file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw StoreError(errno, doing: "open", path: folder.locks) }
     }
 
@@ -15,33 +17,43 @@ struct StoreLocks: ~Copyable {
         close(file)
     }
 
-    /// Whether nobody else writes at this moment. From here on others see that this one does.
-    func join() -> Bool {
-        let isAlone = lock(0, F_WRLCK)
-        _ = lock(0, F_RDLCK)
-        return isAlone
+    /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever comes meanwhile
+    /// waits for it.
+    func join(ifAlone: () -> Void) throws(StoreError) {
+        if try lock(0, F_WRLCK) { ifAlone() }
+        _ = try lock(0, F_RDLCK, waiting: true)
     }
 
     /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
     func hold(site: Int64, named name: String) throws(StoreError) {
-        guard lock(site, F_WRLCK) else {
+        guard try lock(site, F_WRLCK) else {
             throw StoreError(.busy, doing: "prefetch", path: name, detail: "another prefetch of this site is running")
         }
     }
 
-    func release(site: Int64) {
-        _ = lock(site, F_UNLCK)
+    func release(site: Int64) throws(StoreError) {
+        _ = try lock(site, F_UNLCK)
     }
 
-    private func lock(_ byte: Int64, _ type: Int32) -> Bool {
+    /// False when another process has it.
+    private func lock(_ byte: Int64, _ type: Int32, waiting: Bool = false) throws(StoreError) -> Bool {
         var range = flock()
         range.l_type = Int16(type)
         range.l_whence = Int16(SEEK_SET)
         range.l_start = off_t(byte)
         range.l_len = 1
-        return fcntl(file, Self.setLockOfDescription, &range) == 0
+        while fcntl(file, waiting ? Self.waitForLockOfDescription : Self.setLockOfDescription, &range) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EAGAIN, EACCES: return false
+            default: throw StoreError(errno, doing: "lock", path: path)
+            }
+        }
+        return true
     }
 
-    /// F_OFD_SETLK, which Glibc hides behind _GNU_SOURCE: unlike F_SETLK it also keeps two runs in one process apart.
+    /// F_OFD_SETLK and F_OFD_SETLKW, which Glibc hides behind _GNU_SOURCE: unlike F_SETLK they also keep two runs in one
+    /// process apart.
     private static let setLockOfDescription: Int32 = 37
+    private static let waitForLockOfDescription: Int32 = 38
 }

@@ -15,7 +15,10 @@ package final class StoreReader {
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder")
         }
         self.folder = folder
-        connection = try Connection(folder.database, access: .readOnly)
+        connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
+        guard try !Schema.isEmpty(connection) else {
+            throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
+        }
         try Schema.check(connection)
         // A site that was never published shows what its first visit has so far.
         findVisible = try connection.prepare(
@@ -26,7 +29,7 @@ package final class StoreReader {
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href = ? AND (site.published IS NULL OR response.visit <= site.published)
-            ORDER BY response.visit DESC LIMIT 1
+            ORDER BY site.published IS NULL, response.visit DESC LIMIT 1
             """)
         findContent = try connection.prepare("SELECT bytes FROM content WHERE body = ?")
         findLinks = try connection.prepare("SELECT links FROM content WHERE body = ?")

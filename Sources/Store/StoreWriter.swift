@@ -22,7 +22,7 @@ package final class StoreWriter {
         try Schema.prepare(connection)
         locks = try StoreLocks(folder)
         // What killed runs left there is nobody's, as long as no other run is at work.
-        if locks.join() { folder.clearIncoming() }
+        try locks.join { folder.clearIncoming() }
         self.folder = folder
         files = BodyFiles(folder)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
@@ -39,17 +39,19 @@ package final class StoreWriter {
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one.
     package func begin(site name: String, start: [String], now: Int64) throws(StoreError) -> OpenVisit {
+        let start = SQLValue.text(start.joined(separator: "\n"))
         let site = try transaction { () throws(StoreError) in
-            try connection.prepare(
-                "INSERT INTO site (name, start) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET start = ?2"
-            ).run(.text(name), .text(start.joined(separator: "\n")))
+            try connection.prepare("INSERT INTO site (name, start) VALUES (?, ?) ON CONFLICT DO NOTHING")
+                .run(.text(name), start)
             let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
             return try find.first(.text(name)) { $0.integer(0) } ?? 0
         }
         try locks.hold(site: site, named: name)
+        try connection.prepare("UPDATE site SET start = ? WHERE id = ?").run(start, .integer(site))
+        // What is older would be published as if it were today's.
         let unfinished = try connection.prepare(
-            "SELECT id FROM visit WHERE site = ? AND finished IS NULL ORDER BY id DESC"
-        ).first(.integer(site)) { $0.integer(0) }
+            "SELECT id FROM visit WHERE site = ? AND finished IS NULL AND started > ? ORDER BY id DESC"
+        ).first(.integer(site), .integer(now - Limits.secondsToContinue)) { $0.integer(0) }
         if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
         try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(.integer(site), .integer(now))
@@ -70,7 +72,6 @@ package final class StoreWriter {
 
     /// Ends this run of a visit and lets go of the site.
     package func end(_ visit: OpenVisit, _ ending: VisitEnding) throws(StoreError) {
-        defer { locks.release(site: visit.site) }
         switch ending {
         case .publish(let now):
             try transaction { () throws(StoreError) in
@@ -81,16 +82,16 @@ package final class StoreWriter {
             }
         case .keepOpen:
             break
-        case .forgetIfEmpty:
+        case .forget:
             try transaction { () throws(StoreError) in
-                try connection.prepare(
-                    "DELETE FROM visit WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM response WHERE visit = ?1)"
-                ).run(.integer(visit.id))
+                try connection.prepare("DELETE FROM response WHERE visit = ?").run(.integer(visit.id))
+                try connection.prepare("DELETE FROM visit WHERE id = ?").run(.integer(visit.id))
                 try connection.prepare(
                     "DELETE FROM site WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM visit WHERE site = ?1)"
                 ).run(.integer(visit.site))
             }
         }
+        try locks.release(site: visit.site)
     }
 
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
@@ -152,6 +153,6 @@ package enum VisitEnding: Sendable, Equatable {
     case publish(now: Int64)
     /// The next run of the site goes on with it.
     case keepOpen
-    /// Nothing was reached: leave no trace of it, unless it holds something after all.
-    case forgetIfEmpty
+    /// Not even the start was reached: what was learnt on the way says nothing about the site.
+    case forget
 }

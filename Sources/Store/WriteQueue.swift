@@ -30,10 +30,19 @@ package final class WriteQueue: Sendable {
 
     /// Throws what stopped the writer, if anything did.
     package func add(_ response: NewResponse) throws(StoreError) {
+        try add(response, limit: Limits.queuedBytes)
+    }
+
+    /// For what is small, and for threads that must not wait.
+    package func addWithoutWaiting(_ response: NewResponse) throws(StoreError) {
+        try add(response, limit: .max)
+    }
+
+    private func add(_ response: NewResponse, limit: Int) throws(StoreError) {
         let size = response.queuedByteCount
         let failure = gate.wait { state -> StoreError?? in
             if let failure = state.failure { return .some(failure) }
-            guard state.byteCount == 0 || state.byteCount + size <= Limits.queuedBytes else { return nil }
+            guard state.byteCount == 0 || state.byteCount + size <= limit else { return nil }
             state.responses.append(response)
             state.byteCount += size
             return .some(nil)

@@ -133,6 +133,60 @@ import Web
         #expect(try text("/two") != nil)
     }
 
+    @Test func `a redirect that leads nowhere is told, and takes no good copy's place`() throws {
+        origin.on("/", .page("<img src=/loop><img src=/a><img src=/ok>"))
+        origin.on("/loop", .redirect(to: "/loop"))
+        origin.on("/a", .redirect(to: "/b"))
+        origin.on("/b", .redirect(to: "/a"))
+        origin.on("/ok", .file([1], type: "image/png"))
+        let first = try crawl()
+        #expect(Set(first.missing.map(\.url.path)) == ["/loop", "/b"])
+        #expect(try text("/ok") != nil)
+        origin.on("/ok", OriginAnswer(status: 302, fields: [], body: []))
+        let second = try crawl()
+        #expect(second.missing.map(\.url.path).contains("/ok"))
+        #expect(try text("/ok") != nil)
+    }
+
+    @Test func `a start that is gone changes nothing of what is held`() throws {
+        origin.on("/", .page("good"))
+        _ = try crawl()
+        origin.on("/", .failure(404))
+        let second = try crawl()
+        #expect(!second.isPublished)
+        #expect(try text("/")?.contains("good") == true)
+        origin.on("/", .page("new"))
+        let third = try crawl()
+        #expect(!third.isContinued)
+        #expect(try text("/")?.contains("new") == true)
+    }
+
+    @Test func `what was gone when a run was interrupted is asked for again`() throws {
+        let interruption = Interruption()
+        origin.on("/", .page("<img src=/dot.png><a href=/last>last</a>"))
+        origin.on("/dot.png", .failure(404))
+        origin.on("/last") { _ in
+            interruption.request()
+            return .failure(503)
+        }
+        #expect(try crawl(interruption).isInterrupted)
+        let second = try crawl()
+        #expect(second.isContinued)
+        #expect(second.missing.map(\.url.path).contains("/dot.png"))
+    }
+
+    @Test func `a body that cannot be put on disk ends the crawl, and what is held stays`() throws {
+        origin.on("/", .page("<img src=/large.png>"))
+        _ = try crawl()
+        let folder = scratch
+        origin.on("/large.png") { _ in
+            folder.remove("incoming")
+            return .file([UInt8](repeating: 1, count: 3_000_000), type: "image/png")
+        }
+        #expect(throws: CrawlError.self) { try crawl() }
+        #expect(try text("/") != nil)
+    }
+
     @Test func `a site that cannot be reached leaves no trace`() throws {
         let closed = try TestOrigin()
         let start = try #require(WebURL(closed.url("/")))

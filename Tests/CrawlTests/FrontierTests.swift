@@ -76,6 +76,28 @@ import Web
         #expect(!frontier.isDone)
     }
 
+    @Test mutating func `no more runs at once than a process has sockets for`() throws {
+        _ = drain()
+        for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .requisite), by: 0) }
+        var running: [UInt32] = []
+        while let number = frontier.next(now: .zero) { running.append(number) }
+        #expect(running.count == Frontier.mostRunning)
+        frontier.succeeded(running[0])
+        #expect(frontier.next(now: .zero) != nil)
+    }
+
+    @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
+        _ = drain()
+        for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
+        for _ in 0..<20 {
+            let number = frontier.next(now: .zero)
+            frontier.recalled(try #require(number))
+        }
+        var running = 0
+        while frontier.next(now: .zero) != nil { running += 1 }
+        #expect(running == 4)
+    }
+
     @Test mutating func `what may pass is tried again later, and not for ever`() throws {
         let failure = Failure.status(503)
         var now: Duration = .zero
@@ -102,32 +124,52 @@ import Web
         #expect(frontier.entries[0].state == .failed(failure))
     }
 
+    /// Answers what is next with a redirect; false when there is nothing, or the redirect leads nowhere.
+    private mutating func redirectNext(to target: String?) throws -> Bool {
+        guard let number = frontier.next(now: .zero) else { return false }
+        return frontier.redirected(number, to: try target.map(url))
+    }
+
     @Test mutating func `redirects are followed to their end, and a chain without one is a failure`() throws {
-        let first = frontier.next(now: .zero)
-        var number = try #require(first)
         var hops = 0
-        while frontier.entries[Int(number)].state == .running {
-            frontier.succeeded(number)
-            hops += 1
-            frontier.redirected(number, to: try url("http://a.test/\(hops)"))
-            guard let next = frontier.next(now: .zero) else { break }
-            number = next
-        }
-        #expect(hops == 21)
+        while try redirectNext(to: "http://a.test/\(hops)") { hops += 1 }
+        #expect(hops == 20)
         #expect(frontier.isDone)
         #expect(frontier.entries[0].state == .redirected)
         #expect(frontier.entries.last?.state == .failed(.redirects))
     }
 
+    @Test mutating func `a redirect that leads back, or does not say where, is a failure`() throws {
+        #expect(try redirectNext(to: "http://a.test/b"))
+        #expect(try redirectNext(to: "http://a.test/c"))
+        #expect(try !redirectNext(to: "http://a.test/b"))
+        #expect(frontier.entries.map(\.state) == [.redirected, .redirected, .failed(.redirects)])
+        frontier.found(try link("http://a.test/self", .page), by: 0)
+        #expect(try !redirectNext(to: "http://a.test/self"))
+        frontier.found(try link("http://a.test/nowhere", .page), by: 0)
+        #expect(try !redirectNext(to: nil))
+        #expect(frontier.entries.map(\.state).suffix(2) == [.failed(.redirects), .failed(.nowhere)])
+        #expect(frontier.isDone)
+    }
+
+    @Test mutating func `what something needs is needed wherever it leads`() throws {
+        _ = drain()
+        frontier.found(try link("http://a.test/image", .page), by: 0)
+        #expect(try redirectNext(to: "http://cdn.test/image"))
+        #expect(drain() == [])
+        #expect(frontier.entries[2].state == .skipped(.otherHost))
+        frontier.found(try link("http://a.test/image", .requisite), by: 0)
+        #expect(drain() == ["http://cdn.test/image"])
+    }
+
     @Test mutating func `a start that leads to another host takes the site along`() throws {
-        let number = frontier.next(now: .zero)
-        frontier.succeeded(try #require(number))
-        frontier.redirected(0, to: try url("http://www.a.test/"))
-        #expect(drain() == ["http://www.a.test/"])
+        frontier.found(try link("http://www.a.test/a", .page), by: 0)
+        #expect(frontier.entries[1].state == .skipped(.otherHost))
+        #expect(try redirectNext(to: "http://www.a.test/"))
+        #expect(Set(drain()) == ["http://www.a.test/", "http://www.a.test/a"])
         frontier.found(try link("http://www.a.test/b", .page), by: 1)
-        #expect(drain() == ["http://www.a.test/b"])
-        frontier.redirected(2, to: try url("http://c.test/"))
-        #expect(frontier.entries[3].state == .skipped(.otherHost))
+        #expect(try redirectNext(to: "http://c.test/"))
+        #expect(frontier.entries.last?.state == .skipped(.otherHost))
     }
 
     @Test mutating func `what somebody is sure of is no guess any more`() throws {
@@ -144,6 +186,10 @@ import Web
         frontier.found(try link("http://a.test/b", .page), by: 0)
         frontier.found(try link("http://a.test/c", .requisite), by: 1)
         #expect(frontier.chain(to: 2).map(\.path) == ["/", "/b", "/c"])
+        for number in 3..<100 { frontier.found(try link("http://a.test/\(number)", .page), by: UInt32(number - 1)) }
+        let chain = frontier.chain(to: 99).map(\.path)
+        #expect(chain.count == 32)
+        #expect([chain[0], chain[1], chain[31]] == ["/", "/69", "/99"])
     }
 }
 

@@ -92,7 +92,7 @@ import Testing
         #expect(try shown() == Array("second".utf8))
     }
 
-    @Test func `an interrupted visit is gone on with, and an empty one leaves no trace`() throws {
+    @Test func `an interrupted visit is gone on with, and a forgotten one leaves no trace`() throws {
         let writer = try StoreWriter(folder)
         let first = try writer.begin(site: "s", start: ["s"], now: 1)
         try writer.add([response("http://a/")], to: first)
@@ -100,11 +100,49 @@ import Testing
         let again = try writer.begin(site: "s", start: ["s"], now: 2)
         #expect(again.id == first.id)
         #expect(again.isContinued)
-        try writer.end(again, .forgetIfEmpty)
+        try writer.end(again, .publish(now: 3))
 
-        let empty = try writer.begin(site: "other", start: ["other"], now: 3)
-        try writer.end(empty, .forgetIfEmpty)
-        #expect(try StoreReader(folder).sites().map(\.name) == ["s"])
+        let failed = try writer.begin(site: "s", start: ["s"], now: 4)
+        try writer.add([response("http://a/", nil, status: 404)], to: failed)
+        try writer.end(failed, .forget)
+        let other = try writer.begin(site: "other", start: ["other"], now: 5)
+        try writer.end(other, .forget)
+        let reader = try StoreReader(folder)
+        #expect(try reader.sites().map(\.name) == ["s"])
+        #expect(try reader.sites()[0].visits.map(\.id) == [first.id])
+        #expect(try reader.response(for: "http://a/")?.status == 200)
+    }
+
+    @Test func `an interrupted visit of long ago is not gone on with`() throws {
+        let writer = try StoreWriter(folder)
+        let first = try writer.begin(site: "s", start: ["s"], now: 0)
+        try writer.end(first, .keepOpen)
+        let day: Int64 = 24 * 60 * 60
+        let soon = try writer.begin(site: "s", start: ["s"], now: day - 1)
+        #expect(soon.id == first.id)
+        try writer.end(soon, .keepOpen)
+        let late = try writer.begin(site: "s", start: ["s"], now: day)
+        #expect(late.id != first.id)
+        #expect(!late.isContinued)
+    }
+
+    @Test func `what one site has published is not hidden by another that never was`() throws {
+        let writer = try StoreWriter(folder)
+        let first = try writer.begin(site: "s", start: ["s"], now: 1)
+        try writer.add([response("http://a/")], to: first)
+        try writer.end(first, .publish(now: 2))
+        let second = try writer.begin(site: "other", start: ["other"], now: 3)
+        try writer.add([response("http://a/", nil, status: 404), response("http://a/2")], to: second)
+        let reader = try StoreReader(folder)
+        #expect(try reader.response(for: "http://a/")?.status == 200)
+        #expect(try reader.response(for: "http://a/2") != nil)
+    }
+
+    @Test func `a store that is just being created is none yet`() throws {
+        try folder.create()
+        try scratch.write("", to: "a/b/larder.db")
+        let error = #expect(throws: StoreError.self) { try StoreReader(folder) }
+        #expect(error?.reason == .missing)
     }
 
     @Test func `a site is held by one run at a time`() throws {

@@ -35,7 +35,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): "the server answered \(status)"
         case .fetch(let failure): failure.description
-        case .redirects: "more than \(Frontier.mostRedirects) redirects in a row"
+        case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
         }
     }

@@ -3,40 +3,6 @@ internal import Web
 /// Everything that a crawl has heard of, and what it does next. A pure value: what happened and the time go in, what
 /// to fetch comes out.
 struct Frontier: Sendable {
-    /// Whether a person goes there or a page needs it. A page that something also needs becomes a requisite.
-    enum Role: UInt8, Sendable {
-        case page = 0
-        case requisite = 1
-    }
-
-    enum State: Sendable, Equatable {
-        case skipped(SkipReason)
-        case queued
-        case running
-        /// Not queued yet: just heard of, or failed and to be tried again.
-        case waiting
-        case done
-        /// Its answer led elsewhere.
-        case redirected
-        case failed(Failure)
-    }
-
-    struct Entry: Sendable {
-        let url: WebURL
-        let host: Int
-        /// Who asked for it first; nil for a start URL.
-        let referrer: UInt32?
-        /// A start URL, or where one was redirected to.
-        let isStart: Bool
-        var role: Role
-        /// Nobody is sure that it is a link; if it fails, nothing is missing.
-        var isGuess: Bool
-        var state: State
-        var attempts: UInt8 = 0
-        /// How many redirects led here.
-        let redirects: UInt8
-    }
-
     private struct Host: Sendable {
         var pace: HostPace
         var requisites = WorkQueue()
@@ -61,6 +27,10 @@ struct Frontier: Sendable {
     private let connectionsPerHost: Int
 
     static let mostRedirects: UInt8 = 20
+    /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
+    static let mostRunning = 128
+    /// A report shows no longer way than this.
+    private static let longestChain = 32
 
     init(scope: Scope, retryPlan: RetryPlan = RetryPlan(), connectionsPerHost: Int) {
         self.scope = scope
@@ -82,31 +52,13 @@ struct Frontier: Sendable {
         hear(of: link.url, role: link.role, from: number, redirects: 0, isGuess: link.isGuess)
     }
 
-    /// Its answer was a redirect that does not say where.
-    mutating func ledNowhere(_ number: UInt32) {
-        entries[Int(number)].state = .failed(.nowhere)
-    }
-
-    /// The target takes the place of what was asked for; too long a chain is the fault of its last link.
-    mutating func redirected(_ number: UInt32, to target: WebURL) {
-        let entry = entries[Int(number)]
-        guard entry.redirects < Self.mostRedirects else {
-            entries[Int(number)].state = .failed(.redirects)
-            return
-        }
-        entries[Int(number)].state = .redirected
-        if entry.isStart, target.isHTTP { scope.include(hostOf: target) }
-        hear(
-            of: target, role: entry.role, from: number, redirects: entry.redirects + 1, isStart: entry.isStart,
-            isGuess: entry.isGuess)
-    }
-
-    /// What to fetch now; nil when every host is busy or nothing is left.
+    /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.
     mutating func next(now: Duration) -> UInt32? {
         while let retry = retries.last, retry.time <= now {
             retries.removeLast()
             enqueue(retry.number)
         }
+        guard runningCount < Self.mostRunning else { return nil }
         for _ in 0..<active.count {
             turn = turn < active.count ? turn : 0
             let host = active[turn]
@@ -139,21 +91,36 @@ struct Frontier: Sendable {
         return nil
     }
 
-    /// It was answered, or an earlier run has it.
+    /// It was answered with what it is.
     mutating func succeeded(_ number: UInt32) {
+        answered(number)
+        finish(number, .done)
+    }
+
+    /// An earlier run has it: its host was not asked.
+    mutating func recalled(_ number: UInt32) {
         runningCount -= 1
-        hosts[entries[Int(number)].host].pace.answered()
-        entries[Int(number)].state = .done
+        hosts[entries[Int(number)].host].pace.recalled()
+        finish(number, .done)
+    }
+
+    private mutating func finish(_ number: UInt32, _ state: State) {
+        entries[Int(number)].state = state
         doneCount += 1
     }
 
-    mutating func failed(_ number: UInt32, _ failure: Failure, now: Duration) {
+    private mutating func answered(_ number: UInt32) {
         runningCount -= 1
+        hosts[entries[Int(number)].host].pace.answered()
+    }
+
+    mutating func failed(_ number: UInt32, _ failure: Failure, now: Duration) {
         let entry = entries[Int(number)]
         if failure.isObjection {
+            runningCount -= 1
             hosts[entry.host].pace.objected()
         } else {
-            hosts[entry.host].pace.answered()
+            answered(number)
         }
         guard failure.mayPass, let delay = retryPlan.delay(afterAttempt: Int(entry.attempts)) else {
             entries[Int(number)].state = .failed(failure)
@@ -165,30 +132,28 @@ struct Frontier: Sendable {
         retries.insert((time, number), at: place)
     }
 
-    /// From a start URL to the entry.
+    /// From a start URL to the entry; of a very long way its beginning and its end.
     func chain(to number: UInt32) -> [WebURL] {
-        var chain: [WebURL] = []
+        var chain: [UInt32] = []
         var next: UInt32? = number
         while let number = next {
-            chain.append(entries[Int(number)].url)
+            chain.append(number)
             next = entries[Int(number)].referrer
         }
-        return chain.reversed()
+        if chain.count > Self.longestChain { chain.removeSubrange(Self.longestChain - 1..<chain.count - 1) }
+        return chain.reversed().map { entries[Int($0)].url }
     }
 
+    /// The number of an URL, which is queued when it is new and wanted.
+    @discardableResult
     private mutating func hear(
         of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, isStart: Bool = false,
         isGuess: Bool = false
-    ) {
+    ) -> UInt32 {
         if let known = numbers[url] {
-            if !isGuess { entries[Int(known)].isGuess = false }
-            guard role == .requisite, entries[Int(known)].role == .page else { return }
-            entries[Int(known)].role = .requisite
-            switch entries[Int(known)].state {
-            case .skipped where url.isHTTP, .queued: enqueue(known)
-            case .skipped, .running, .waiting, .done, .redirected, .failed: break
-            }
-            return
+            if role == .requisite { becomeRequisite(known) }
+            if !isGuess { becomeCertain(known) }
+            return known
         }
         let number = UInt32(entries.count)
         let skip: SkipReason? = url.isHTTP ? (role == .page && !isStart ? scope.reasonToSkip(url) : nil) : .scheme
@@ -198,6 +163,28 @@ struct Frontier: Sendable {
                 state: skip.map(State.skipped) ?? .waiting, redirects: redirects))
         numbers[url] = number
         if skip == nil { enqueue(number) }
+        return number
+    }
+
+    /// Something needs it, and so wherever it leads.
+    private mutating func becomeRequisite(_ number: UInt32) {
+        var next: UInt32? = number
+        while let number = next, entries[Int(number)].role == .page {
+            entries[Int(number)].role = .requisite
+            switch entries[Int(number)].state {
+            case .skipped where entries[Int(number)].url.isHTTP, .queued: enqueue(number)
+            case .skipped, .running, .waiting, .done, .redirected, .failed: break
+            }
+            next = entries[Int(number)].target
+        }
+    }
+
+    private mutating func becomeCertain(_ number: UInt32) {
+        var next: UInt32? = number
+        while let number = next, entries[Int(number)].isGuess {
+            entries[Int(number)].isGuess = false
+            next = entries[Int(number)].target
+        }
     }
 
     private mutating func enqueue(_ number: UInt32) {
@@ -219,5 +206,50 @@ struct Frontier: Sendable {
         hosts.append(Host(pace: HostPace(highest: connectionsPerHost)))
         hostNumbers[origin] = hosts.count - 1
         return hosts.count - 1
+    }
+}
+
+extension Frontier {
+    /// Its answer was a redirect; no target means that it does not say where. True when the redirect leads somewhere:
+    /// one that does not is a failure, and takes no good copy's place.
+    mutating func redirected(_ number: UInt32, to target: WebURL?) -> Bool {
+        answered(number)
+        let entry = entries[Int(number)]
+        guard let target else {
+            entries[Int(number)].state = .failed(.nowhere)
+            return false
+        }
+        guard entry.redirects < Self.mostRedirects, !leadsBack(target, to: number) else {
+            entries[Int(number)].state = .failed(.redirects)
+            return false
+        }
+        finish(number, .redirected)
+        let next = hear(
+            of: target, role: entry.role, from: number, redirects: entry.redirects + 1, isStart: entry.isStart,
+            isGuess: entry.isGuess)
+        entries[Int(number)].target = next
+        if entry.isStart, target.isHTTP { takeAlong(next) }
+        return true
+    }
+
+    /// Whether following the redirects that are known comes to the entry again, or to no end.
+    private func leadsBack(_ target: WebURL, to number: UInt32) -> Bool {
+        var next = numbers[target]
+        var hops: UInt8 = 0
+        while let place = next {
+            if place == number || hops > Self.mostRedirects { return true }
+            hops += 1
+            next = entries[Int(place)].target
+        }
+        return false
+    }
+
+    /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
+    private mutating func takeAlong(_ number: UInt32) {
+        entries[Int(number)].isStart = true
+        guard scope.include(hostOf: entries[Int(number)].url) else { return }
+        for skipped in entries.indices where entries[skipped].state == .skipped(.otherHost) {
+            if scope.reasonToSkip(entries[skipped].url) == nil { enqueue(UInt32(skipped)) }
+        }
     }
 }

@@ -25,6 +25,11 @@ struct HostPace: Sendable, Equatable {
         successes = 0
     }
 
+    /// Another source answered in place of the host, which says nothing of its pace.
+    mutating func recalled() {
+        runningCount -= 1
+    }
+
     /// The host refused (429, 503), failed, or could not be reached.
     mutating func objected() {
         runningCount -= 1

@@ -10,8 +10,9 @@ package struct Scope: Sendable, Equatable {
     }
 
     /// A start URL that leads elsewhere at once takes its site along: `example.com` that is `www.example.com`.
-    mutating func include(hostOf url: WebURL) {
-        hosts.insert(url.host)
+    /// True when that is news.
+    mutating func include(hostOf url: WebURL) -> Bool {
+        hosts.insert(url.host).inserted
     }
 
     /// Nil when a page is to be followed.

@@ -31,14 +31,8 @@ struct ScanResult: Sendable {
     /// What the job held in memory.
     let byteCount: Int
     var links: [FoundLink] = []
-    var redirect: Redirect?
     /// Why the response could not be kept; the crawl ends with it.
     var failure: StoreError?
-
-    enum Redirect: Sendable {
-        case to(WebURL)
-        case nowhere
-    }
 }
 
 /// A link as the frontier wants it: resolved, without its fragment, once for each document.

@@ -35,16 +35,11 @@ final class ScanWorker {
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
-        var kept = NewResponse(
-            href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
-            fields: response.fields.block, fetched: job.time, body: nil)
-        if (300..<400).contains(response.status) {
-            result.redirect = Self.redirect(response.fields["Location"], from: job.url)
-            response.body.discard()
-        } else {
-            kept.body = try body(of: response, job, into: &result)
-        }
-        try writes.add(kept)
+        let body = try body(of: response, job, into: &result)
+        try writes.add(
+            NewResponse(
+                href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
+                fields: response.fields.block, fetched: job.time, body: body))
     }
 
     private func body(
@@ -84,10 +79,6 @@ final class ScanWorker {
     private func reread(
         _ response: StoredResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
-        if (300..<400).contains(response.status) {
-            result.redirect = Self.redirect(HTTPFields(block: response.fields.utf8.span)["Location"], from: job.url)
-            return
-        }
         guard let body = response.body else { return }
         let reader = try openReader()
         let encoded = try reader.links(of: body)
@@ -108,10 +99,5 @@ final class ScanWorker {
         let opened = try StoreReader(folder)
         reader = opened
         return opened
-    }
-
-    private static func redirect(_ location: String?, from url: WebURL) -> ScanResult.Redirect {
-        guard let location, let target = WebURL(location, base: url) else { return .nowhere }
-        return .to(target.withoutFragment)
     }
 }

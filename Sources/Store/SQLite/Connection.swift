@@ -4,6 +4,8 @@ internal import CSQLite
 final class Connection {
     enum Access {
         case readOnly
+        /// Read without locks and without the files that WAL wants beside the database: nobody writes.
+        case sealed
         case readWrite
     }
 
@@ -16,9 +18,11 @@ final class Connection {
         let flags =
             switch access {
             case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
+            case .sealed: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
             }
-        let code = sqlite3_open_v2(path, &opened, flags, nil)
+        let name = access == .sealed ? "file:\(Self.percentEncoded(path))?immutable=1" : path
+        let code = sqlite3_open_v2(name, &opened, flags, nil)
         guard let opened else {
             throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
         }
@@ -35,6 +39,10 @@ final class Connection {
 
     deinit {
         sqlite3_close_v2(handle)
+    }
+
+    private static func percentEncoded(_ path: String) -> String {
+        path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
     }
 
     /// Runs statements that give no rows.
