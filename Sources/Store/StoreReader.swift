@@ -66,6 +66,10 @@ package final class StoreReader {
         ).each(.integer(visit)) { row in read(Self.response(row)) }
     }
 
+    func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+        try connection.prepare(sql).each(values, read: read)
+    }
+
     /// Another number than before once another connection has changed the store.
     package func dataVersion() throws(StoreError) -> Int64 {
         try connection.integer("PRAGMA data_version")

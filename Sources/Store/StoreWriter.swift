@@ -94,6 +94,18 @@ package final class StoreWriter {
         try locks.release(site: visit.site)
     }
 
+    /// Changes a site in one transaction, held against prefetches of it.
+    func holding(_ site: Site, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try locks.hold(site: site.id, named: site.name)
+        let result = Result { () throws(StoreError) in try transaction(body) }
+        try locks.release(site: site.id)
+        try result.get()
+    }
+
+    func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
+        try connection.prepare(sql).run(values, doing: "write to")
+    }
+
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
         let url = try rowOfURL(response.href)
         var referrer: Int64?

@@ -28,6 +28,10 @@ final class Statement {
 
     /// Runs the statement to its end.
     func run(_ values: SQLValue..., doing: String = "write to") throws(StoreError) {
+        try run(values, doing: doing)
+    }
+
+    func run(_ values: [SQLValue], doing: String) throws(StoreError) {
         defer { sqlite3_reset(handle) }
         try bind(values, doing: doing)
         while try step(doing: doing) {}
@@ -43,6 +47,10 @@ final class Statement {
 
     /// Calls `read` for each row.
     func each(_ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+        try each(values, read: read)
+    }
+
+    func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
         defer { sqlite3_reset(handle) }
         try bind(values, doing: "read")
         while try step(doing: "read") { read(Row(handle: handle)) }

@@ -1,0 +1,25 @@
+extension StoreReader {
+    /// What readers would find different if the second visit were published instead of the first.
+    ///
+    /// A visit shows, for each address, the newest response of its site that is not newer than itself, so that an address
+    /// that a visit did not reach has not changed.
+    package func difference(from first: Int64, to second: Int64) throws(StoreError) -> VisitDifference {
+        VisitDifference(from: try shown(by: first), to: try shown(by: second))
+    }
+
+    private func shown(by visit: Int64) throws(StoreError) -> [String: VisitDifference.Shown] {
+        var shown: [String: VisitDifference.Shown] = [:]
+        try eachRow(
+            """
+            SELECT url.href, response.status, response.body FROM response
+            JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.visit <= ?1
+            ORDER BY response.visit
+            """, .integer(visit)
+        ) { row in
+            shown[row.text(0)] = VisitDifference.Shown(status: Int(row.integer(1)), body: row.optionalInteger(2))
+        }
+        return shown
+    }
+}

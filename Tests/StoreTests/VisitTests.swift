@@ -1,0 +1,98 @@
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct VisitTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+    private let writer: StoreWriter
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.path)
+        writer = try StoreWriter(folder)
+    }
+
+    /// Publishes a visit in which each address answers with its text; nil stands for a tombstone.
+    @discardableResult
+    private func visit(_ pages: [String: String?], site: String = "s") throws -> Int64 {
+        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let responses = try pages.map { href, text in
+            NewResponse(
+                href: href, referrer: nil, status: text == nil ? 404 : 200, role: 0, fields: "", fetched: 1,
+                body: try text.map { try NewBody(.bytes(Array($0.utf8)), form: "html;utf-8", links: [], in: folder) })
+        }
+        try writer.add(responses, to: visit)
+        try writer.end(visit, .publish(now: 2))
+        return visit.id
+    }
+
+    private func text(_ href: String) throws -> String? {
+        let reader = try StoreReader(folder)
+        guard let body = try reader.response(for: href)?.body else { return nil }
+        return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
+    }
+
+    private func site(_ name: String = "s") throws -> Site {
+        try #require(try StoreReader(folder).sites().first { $0.name == name })
+    }
+
+    @Test func `what differs between two visits is told by what readers see of each`() throws {
+        let first = try visit(["/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e"])
+        let second = try visit(["/same": "a", "/changed": "B", "/gone": nil, "/old": nil, "/new": "d", "/more": "f"])
+        let difference = try StoreReader(folder).difference(from: first, to: second)
+        #expect(difference.added == ["/more"])
+        #expect(difference.changed == ["/changed"])
+        #expect(difference.gone == ["/gone"])
+        #expect(difference.moved == [VisitDifference.Move(from: "/old", to: "/new")])
+        let back = try StoreReader(folder).difference(from: second, to: first)
+        #expect(back.added == ["/gone"])
+        #expect(back.gone == ["/more"])
+        #expect(back.moved == [VisitDifference.Move(from: "/new", to: "/old")])
+        #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
+    }
+
+    @Test func `a rollback shows the older visit, and the next visit is newer again`() throws {
+        let first = try visit(["/": "one"])
+        try visit(["/": "two", "/new": "x"])
+        try writer.publish(visit: first, of: site())
+        #expect(try text("/") == "one")
+        #expect(try text("/new") == nil)
+        try visit(["/": "three"])
+        #expect(try text("/") == "three")
+        #expect(try text("/new") == "x")
+    }
+
+    @Test func `a visit that was dropped shows no more, and the one that is served cannot be dropped`() throws {
+        let first = try visit(["/": "one"])
+        let second = try visit(["/": "two"])
+        let third = try visit(["/b": "three"])
+        #expect(throws: StoreError.self) { try writer.drop(visit: third, of: site()) }
+        #expect(throws: StoreError.self) { try writer.drop(visit: 99, of: site()) }
+        try writer.drop(visit: second, of: site())
+        #expect(try text("/") == "one")
+        #expect(try site().visits.map(\.id) == [first, third])
+    }
+
+    @Test func `a visit of another site, or one that is not complete, cannot be published`() throws {
+        try visit(["/": "one"])
+        let other = try visit(["/": "two"], site: "other")
+        let error = #expect(throws: StoreError.self) { try writer.publish(visit: other, of: site()) }
+        #expect(error?.description.contains("larder visits") == true)
+        let open = try writer.begin(site: "s", start: ["s"], now: 5)
+        try writer.end(open, .keepOpen)
+        #expect(throws: StoreError.self) { try writer.publish(visit: open.id, of: site()) }
+    }
+
+    @Test func `a site that is being prefetched is not changed meanwhile`() throws {
+        let first = try visit(["/": "one"])
+        try visit(["/": "two"])
+        let busy = try StoreWriter(folder)
+        let open = try busy.begin(site: "s", start: ["s"], now: 5)
+        let error = #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        #expect(error?.reason == .busy)
+        try busy.end(open, .forget)
+        try writer.publish(visit: first, of: site())
+        #expect(try text("/") == "one")
+    }
+}
