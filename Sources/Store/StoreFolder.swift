@@ -13,6 +13,8 @@ package struct StoreFolder: Sendable, Equatable {
     package var bodies: String { path + "/bodies" }
     /// Downloads that are not bodies yet. What a killed run left here is nobody's.
     package var incoming: String { path + "/incoming" }
+    /// Bodies that an inspection found damaged.
+    var quarantine: String { path + "/quarantine" }
     var locks: String { path + "/larder.lock" }
 
     package var exists: Bool { access(database, F_OK) == 0 }
@@ -33,15 +35,27 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     func clearIncoming() {
-        guard let entries = opendir(incoming) else { return }
+        for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
+    }
+
+    /// Without order.
+    var bodyFileNames: [String] { Self.names(in: bodies) }
+
+    func createQuarantine() throws(StoreError) {
+        try Self.makeFolders(quarantine)
+    }
+
+    private static func names(in folder: String) -> [String] {
+        guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }
+        var names: [String] = []
         while let entry = readdir(entries) {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
                 name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            // Folders, "." and ".." among them, stay as they are.
-            unlink(incoming + "/" + name)
+            if name != ".", name != ".." { names.append(name) }
         }
+        return names
     }
 
     private static func makeFolders(_ path: String) throws(StoreError) {

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Reads what is published. It belongs to one thread; each server thread opens its own.
 package final class StoreReader {
-    private let folder: StoreFolder
+    let folder: StoreFolder
     private let connection: Connection
     private let findVisible: Statement
     private let findContent: Statement

@@ -102,6 +102,10 @@ package final class StoreWriter {
         try result.get()
     }
 
+    func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+        try connection.prepare(sql).each(values, read: read)
+    }
+
     func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
         try connection.prepare(sql).run(values, doing: "write to")
     }
@@ -137,7 +141,7 @@ package final class StoreWriter {
         return row
     }
 
-    private func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try connection.execute("BEGIN IMMEDIATE")
         do {
             let result = try body()

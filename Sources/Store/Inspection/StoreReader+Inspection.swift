@@ -1,0 +1,72 @@
+internal import Digest
+internal import Glibc
+
+extension StoreReader {
+    /// Reads every body and compares it with its digest. Takes as long as reading the whole store.
+    ///
+    /// `progress` is told the counts now and then.
+    package func inspect(progress: (StoreFindings) -> Void = { _ in }) throws(StoreError) -> StoreFindings {
+        var findings = StoreFindings()
+        try eachRow("PRAGMA quick_check") { row in
+            if row.text(0) != "ok" { findings.databaseFaults.append(row.text(0)) }
+        }
+        try eachRow("PRAGMA foreign_key_check") { row in
+            findings.databaseFaults.append("a row of \(row.text(0)) names a row of \(row.text(2)) that is not there")
+        }
+        var bodies: [StoredBody] = []
+        try eachRow("SELECT id, sha256, form, size FROM body ORDER BY id") { row in
+            bodies.append(
+                StoredBody(
+                    id: row.integer(0), sha256: row.blob(1), form: row.text(2), byteCount: Int(row.integer(3))))
+        }
+        var known: Set<String> = []
+        for body in bodies {
+            let digest = Digest(.sha256, bytes: body.sha256)
+            if let digest { known.insert(digest.hex) }
+            if let fault = try fault(of: body, digest) {
+                findings.damaged.append(
+                    DamagedBody(
+                        id: body.id, sha256: digest?.hex ?? "", fault: fault, addresses: try addresses(of: body)))
+            }
+            findings.bodiesChecked += 1
+            findings.bytesChecked += Int64(body.byteCount)
+            if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
+        }
+        findings.orphanBodies = Int(try orphanBodyCount())
+        findings.orphanFiles = folder.bodyFileNames.filter { !known.contains($0) }.sorted()
+        return findings
+    }
+
+    /// Nil for a body that is what it should be.
+    private func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
+        guard let digest else { return "its digest has another length" }
+        guard let content = try content(of: body) else { return "its bytes are gone from the database" }
+        let measured: (sha256: Digest, byteCount: Int)
+        do throws(StoreError) {
+            measured = try content.measure()
+        } catch {
+            return error.detail
+        }
+        if measured.byteCount != body.byteCount { return "\(measured.byteCount) bytes instead of \(body.byteCount)" }
+        return measured.sha256 == digest ? nil : "its bytes have changed"
+    }
+
+    private func addresses(of body: StoredBody) throws(StoreError) -> [String] {
+        var addresses: [String] = []
+        try eachRow(
+            """
+            SELECT DISTINCT url.href FROM response JOIN url ON url.id = response.url
+            WHERE response.body = ? ORDER BY url.href
+            """, .integer(body.id)
+        ) { addresses.append($0.text(0)) }
+        return addresses
+    }
+
+    private func orphanBodyCount() throws(StoreError) -> Int64 {
+        var count: Int64 = 0
+        try eachRow("SELECT count(*) FROM body WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL)") {
+            count = $0.integer(0)
+        }
+        return count
+    }
+}

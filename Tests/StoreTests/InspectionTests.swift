@@ -1,0 +1,110 @@
+import Glibc
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct InspectionTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+    private static let large = [UInt8](repeating: 7, count: Limits.inlineBody + 1)
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.path)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let bodies: [(String, [UInt8])] = [("/small", [1, 2, 3]), ("/large", Self.large), ("/same", Self.large)]
+        try writer.add(
+            bodies.map { href, bytes in
+                NewResponse(
+                    href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                    body: try NewBody(.bytes(bytes), form: "opaque", links: [], in: folder))
+            }, to: visit)
+        try writer.end(visit, .publish(now: 2))
+    }
+
+    private func inspect() throws -> StoreFindings { try StoreReader(folder).inspect() }
+
+    private func shows(_ href: String) throws -> Bool { try StoreReader(folder).response(for: href) != nil }
+
+    private var bodyFile: String { scratch.names(in: "bodies").first ?? "" }
+
+    @Test func `a sound store is found sound`() throws {
+        let findings = try inspect()
+        #expect(findings.isSound)
+        #expect(findings.bodiesChecked == 2)
+        #expect(findings.bytesChecked == Int64(3 + Self.large.count))
+        #expect(findings.orphanFiles.isEmpty)
+        #expect(findings.orphanBodies == 0)
+    }
+
+    enum Damage: CaseIterable {
+        case flippedBit
+        case truncated
+        case removed
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `a damaged file is found, taken out of service, and nothing else is`(damage: Damage) throws {
+        let name = "bodies/" + bodyFile
+        switch damage {
+        case .flippedBit:
+            var bytes = Self.large
+            bytes[5000] ^= 1
+            try scratch.write(bytes, to: name)
+        case .truncated: try scratch.write(Array(Self.large.dropLast()), to: name)
+        case .removed: scratch.remove(name)
+        }
+        let findings = try inspect()
+        #expect(findings.damaged.map(\.addresses) == [["/large", "/same"]])
+        #expect(!findings.isSound)
+
+        try StoreWriter(folder).repair(findings)
+        #expect(try inspect().isSound)
+        #expect(try !shows("/large"))
+        #expect(try !shows("/same"))
+        #expect(try shows("/small"))
+        #expect(scratch.names(in: "quarantine").count == (damage == .removed ? 0 : 1))
+    }
+
+    @Test func `files and bodies that nothing refers to are found and removed`() throws {
+        try scratch.write("stray", to: "bodies/stray")
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.add(
+            [
+                NewResponse(
+                    href: "/more", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                    body: try NewBody(.bytes([9]), form: "opaque", links: [], in: folder))
+            ], to: visit)
+        try writer.end(visit, .forget)
+        let findings = try inspect()
+        #expect(findings.isSound)
+        #expect(findings.orphanFiles == ["stray"])
+        #expect(findings.orphanBodies == 1)
+        try writer.repair(findings)
+        let after = try inspect()
+        #expect(after.orphanFiles.isEmpty)
+        #expect(after.orphanBodies == 0)
+        #expect(after.bodiesChecked == 2)
+        #expect(try shows("/large"))
+    }
+
+    @Test func `a damaged database is told, not trusted`() throws {
+        let size = 4096 * 4
+        let file = open(folder.database, O_RDWR)
+        let noise = [UInt8](repeating: 0x5a, count: size)
+        _ = lseek(file, off_t(size), SEEK_SET)
+        _ = write(file, noise, noise.count)
+        close(file)
+        scratch.remove("larder.db-wal")
+        scratch.remove("larder.db-shm")
+        var isTold = false
+        do {
+            isTold = try !inspect().isSound
+        } catch let error as StoreError {
+            isTold = error.reason == .unusable
+        }
+        #expect(isTold)
+    }
+}
