@@ -6,14 +6,8 @@
 // Swift cannot call C's variadic functions; each shim fixes the one type that its options take.
 
 typedef size_t (*larder_curl_data_callback)(char *data, size_t size, size_t count, void *context);
-typedef curl_socket_t (*larder_curl_open_socket_callback)(void *context, curlsocktype purpose,
-                                                          struct curl_sockaddr *address);
 
 static inline CURLcode larder_curl_set_long(CURL *handle, CURLoption option, long value) {
-    return curl_easy_setopt(handle, option, value);
-}
-
-static inline CURLcode larder_curl_set_large(CURL *handle, CURLoption option, curl_off_t value) {
     return curl_easy_setopt(handle, option, value);
 }
 
@@ -38,10 +32,6 @@ static inline CURLcode larder_curl_get_long(CURL *handle, CURLINFO info, long *v
 }
 
 static inline CURLcode larder_curl_get_large(CURL *handle, CURLINFO info, curl_off_t *value) {
-    return curl_easy_getinfo(handle, info, value);
-}
-
-static inline CURLcode larder_curl_get_pointer(CURL *handle, CURLINFO info, void **value) {
     return curl_easy_getinfo(handle, info, value);
 }
 

@@ -1,4 +1,4 @@
-internal import Fetch
+package import Fetch
 internal import Glibc
 internal import Store
 internal import Web

@@ -11,13 +11,16 @@ package struct FetchBatch {
     private static let mostRedirects = 20
 
     /// Calls `each` once for every URL, as they come: with its body, or with why there is none. A body in a file belongs
-    /// to `each`. Blocks.
+    /// to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
     package static func run(
-        _ urls: [WebURL], options: FetchOptions, each: (Int, Result<FetchedBody, FetchFailure>) -> Void
+        _ urls: [WebURL], options: FetchOptions, interruption: Interruption,
+        each: (Int, Result<FetchedBody, FetchFailure>) -> Void
     ) throws(FetchFailure) {
         var batch = FetchBatch(
             loop: try FetchLoop(options), urls: urls, redirects: Array(repeating: 0, count: urls.count))
-        while batch.next < urls.count || batch.loop.runningCount > 0 {
+        interruption.wakes(batch.loop.waker)
+        defer { interruption.wakes(nil) }
+        while !interruption.isRequested, batch.next < urls.count || batch.loop.runningCount > 0 {
             batch.startWhatMayStart()
             for result in try batch.loop.turn(waitingAtMost: .seconds(60)) {
                 if let outcome = batch.outcome(of: result) { each(Int(result.number), outcome) }

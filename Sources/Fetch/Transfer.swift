@@ -10,6 +10,10 @@ final class Transfer {
     private let options: FetchOptions
     private(set) var request: FetchRequest?
     private var header: [UInt8] = []
+    /// An empty line ended the header: what comes after it belongs to another answer, or is a trailer.
+    private var headerIsComplete = false
+    /// Of the answer, of the interim ones before it and of its trailers.
+    private var headerByteCount = 0
     private var body: [UInt8] = []
     private var bodyByteCount = 0
     private var spool: Spool?
@@ -42,9 +46,11 @@ final class Transfer {
         larder_curl_get_large(handle, CURLINFO_SIZE_DOWNLOAD_T, &wireByteCount)
         let result = FetchResult(
             number: request.number, url: request.url, outcome: outcome(code),
-            wireByteCount: Int(wireByteCount) + header.count)
+            wireByteCount: Int(wireByteCount) + headerByteCount)
         self.request = nil
         header.removeAll(keepingCapacity: true)
+        headerIsComplete = false
+        headerByteCount = 0
         body = []
         bodyByteCount = 0
         spool = nil
@@ -107,6 +113,7 @@ extension Transfer {
             larder_curl_set_text(handle, CURLOPT_URL, request.url.withoutFragment.href),
             larder_curl_set_long(handle, CURLOPT_PATH_AS_IS, 1),
             larder_curl_set_text(handle, CURLOPT_PROTOCOLS_STR, "http,https"),
+            larder_curl_set_text(handle, CURLOPT_NOPROXY, options.directHosts),
             larder_curl_set_text(handle, CURLOPT_ACCEPT_ENCODING, ""),
             larder_curl_set_text(handle, CURLOPT_USERAGENT, options.userAgent),
             larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields),
@@ -141,13 +148,19 @@ extension Transfer {
     }
 
     private func take(header line: UnsafeRawBufferPointer) -> Bool {
-        // A status line begins a block; the blocks of interim answers (100, 103) do not count.
-        if line.starts(with: "HTTP/".utf8) { header.removeAll(keepingCapacity: true) }
-        guard header.count + line.count <= options.maxHeader else {
+        headerByteCount += line.count
+        guard headerByteCount <= options.maxHeader else {
             stop = FetchFailure(.tooLarge, "the header is over \(options.maxHeader) bytes")
             return false
         }
-        header.append(contentsOf: line)
+        // A status line begins a block; the blocks of interim answers (100, 103) do not count.
+        if line.starts(with: "HTTP/".utf8) {
+            header.removeAll(keepingCapacity: true)
+            headerIsComplete = false
+        }
+        // RFC 9110, 6.5.1: trailers may not be merged into the header unless their definition allows it.
+        if !headerIsComplete { header.append(contentsOf: line) }
+        if line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) { headerIsComplete = true }
         return true
     }
 

@@ -23,7 +23,8 @@ public struct Larder: Sendable {
     public static func defaultPath(environment: [String: String]) -> String {
         func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         if let path = value("LARDER_STORE") { return path }
-        if let data = value("XDG_DATA_HOME") { return data + "/larder" }
+        // The XDG Base Directory Specification has relative paths ignored.
+        if let data = value("XDG_DATA_HOME"), data.hasPrefix("/") { return data + "/larder" }
         return (value("HOME") ?? ".") + "/.local/share/larder"
     }
 
@@ -33,18 +34,23 @@ public struct Larder: Sendable {
 
     static let userAgent = "larder/\(version)"
 
-    /// Runs what blocks on a thread of its own.
-    static func onThread<Result: Sendable>(
-        _ name: String, _ body: @escaping @Sendable () throws(LarderError) -> Result
-    ) async throws(LarderError) -> Result {
-        let outcome: Swift.Result<Result, LarderError> = await withCheckedContinuation { continuation in
-            do throws(StoreError) {
-                _ = try NamedThread.start(name) {
-                    continuation.resume(returning: Swift.Result { () throws(LarderError) in try body() })
+    /// Runs what blocks on a thread of its own, which is told when the task is cancelled.
+    static func onThread<Value: Sendable>(
+        _ name: String, onCancel: @escaping @Sendable () -> Void = {},
+        _ body: @escaping @Sendable () throws(LarderError) -> Value
+    ) async throws(LarderError) -> Value {
+        let outcome: Result<Value, LarderError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                do throws(StoreError) {
+                    try NamedThread.start(name) {
+                        continuation.resume(returning: Result { () throws(LarderError) in try body() })
+                    }.detach()
+                } catch {
+                    continuation.resume(returning: .failure(LarderError(error)))
                 }
-            } catch {
-                continuation.resume(returning: .failure(LarderError(error)))
             }
+        } onCancel: {
+            onCancel()
         }
         return try outcome.get()
     }

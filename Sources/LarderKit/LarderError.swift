@@ -11,6 +11,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case input
         /// The machine or the network would not.
         case machine
+        /// The task was cancelled before there was anything to report.
+        case interrupted
     }
 
     public let kind: Kind
@@ -20,6 +22,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.kind = kind
         self.description = description
     }
+
+    static let interrupted = LarderError(.interrupted, "interrupted")
 
     init(_ error: StoreError) {
         self.init(.machine, error.description)

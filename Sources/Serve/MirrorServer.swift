@@ -8,13 +8,15 @@ package final class MirrorServer: Sendable {
     /// - Parameters:
     ///   - port: 0 lets the kernel choose.
     ///   - memoryLimit: how much of what was answered is kept ready, in bytes, over all threads.
+    ///   - secondsBetweenLooks: how long a change of the store may stay unseen; 0 looks for each request.
     package init(
-        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int
+        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1
     ) throws(ServerError) {
         let share = memoryLimit / max(1, threadCount)
         server = try HTTPServer(port: port, threadCount: threadCount) { (port) throws(ServerError) in
             do throws(StoreError) {
-                return try MirrorResponder(folder, port: port, memoryLimit: share)
+                let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
+                return MirrorResponder(store, port: port, memoryLimit: share)
             } catch {
                 throw ServerError(error)
             }
@@ -23,7 +25,7 @@ package final class MirrorServer: Sendable {
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, and returns when every thread is done. To be called once.
+    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
     package func stop() {
         server.stopAndWait()
     }

@@ -4,12 +4,16 @@ internal import Store
 /// Why the server does not run.
 package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
+    /// What the system said; 0 when it was not asked.
+    let code: Int32
 
     init(_ doing: String, _ code: Int32) {
+        self.code = code
         description = "cannot \(doing): \(String(cString: strerror(code)))"
     }
 
     init(listening port: UInt16, _ code: Int32) {
+        self.code = code
         switch code {
         case EADDRINUSE:
             description = "port \(port) is in use: stop what listens there, or choose another with --port"
@@ -22,5 +26,6 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
 
     init(_ error: StoreError) {
         description = error.description
+        code = 0
     }
 }

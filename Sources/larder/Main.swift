@@ -4,9 +4,19 @@ internal import LarderKit
 @main
 struct Main {
     static func main() async {
+        ProcessLimits.holdStandardStreams()
+        ProcessLimits.raiseOpenFiles()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
-        exit(status.rawValue)
+        exit(ending(status).rawValue)
+    }
+
+    /// A report that nobody got is no success, as curl and git see it too, whatever it would have said.
+    private static func ending(_ status: ExitStatus) -> ExitStatus {
+        switch status {
+        case .interrupted: status
+        case .done, .incomplete, .usage, .unable: Output.standard.hasFailed ? .unable : status
+        }
     }
 
     private static func run(_ words: [String]) async -> ExitStatus {

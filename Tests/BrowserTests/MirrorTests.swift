@@ -52,4 +52,75 @@ struct MirrorTests {
         #expect(origin.requests.isEmpty)
         #expect(cdn.requests.isEmpty)
     }
+
+    @Test func `a font, a module and data of another origin work as they did, whatever that origin allowed`()
+        async throws
+    {
+        let cdn = try TestOrigin()
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>Shared</title>
+                <style>@font-face { font-family: Far; src: url(\(cdn.url("/fonts/stencil.woff2"))) } p { font-family: Far }</style>
+                <p>text</p><link rel=preload as=fetch crossorigin href="\(cdn.url("/data.json"))">
+                <script type=module src="\(cdn.url("/module.js"))"></script>
+                """))
+        cdn.serve(folder: Self.demoSite)
+        cdn.on("/module.js", .file("window.hasRun = true", type: "text/javascript"))
+        cdn.on("/data.json", .file("[1]", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.path)
+        _ = try await larder.prefetch([origin.url("/")])
+
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(try #require(service.address(of: origin.url("/"))))
+        #expect(
+            try visit.evaluate("document.fonts.ready.then(() => [...document.fonts][0].status)")?.string == "loaded")
+        #expect(try visit.evaluate("window.hasRun")?.bool == true)
+        let data = "document.querySelector('link').href"
+        for credentials in ["omit", "include"] {
+            let text = try visit.evaluate("fetch(\(data), { credentials: '\(credentials)' }).then(r => r.text())")
+            #expect(text?.string == "[1]")
+        }
+        #expect(visit.failures.isEmpty)
+    }
+
+    @Test(arguments: [
+        "new Worker('/worker.js')", "new SharedWorker('/worker.js')", "navigator.serviceWorker.register('/worker.js')",
+    ])
+    func `a worker reaches the network no more than its page does`(start: String) async throws {
+        let outside = try TestOrigin()
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>Worker</title><script>
+                const channel = new BroadcastChannel("said")
+                const said = new Promise(done => channel.onmessage = event => done(event.data))
+                \(start)
+                </script>
+                """))
+        // Put together where no scanner sees it.
+        let script = """
+            const address = ["http:", "", "127.0.0.1:\(outside.port)", "leak"].join("/")
+            fetch(address, { mode: "no-cors" }).then(() => "reached", () => "kept in")
+                .then(text => new BroadcastChannel("said").postMessage(text))
+            """
+        origin.on("/worker.js", .file(script, type: "text/javascript"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.path)
+        _ = try await larder.prefetch([origin.url("/")])
+
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let address = try #require(service.address(of: origin.url("/")))
+        // A worker's own requests may seem to be without an answer, so the visit need not come to rest.
+        let visit = try Chromium().open(address, within: .seconds(5))
+        #expect(try visit.evaluate("said")?.string == "kept in")
+        #expect(outside.requests.isEmpty)
+    }
 }

@@ -14,9 +14,16 @@ struct Command {
     private let output: Int32
     private let errors: Int32
 
-    /// - Parameter environment: added to a bare one, in which HOME is an empty folder.
-    init(_ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:]) throws(SystemError) {
+    /// - Parameters:
+    ///   - environment: added to a bare one, in which HOME is an empty folder.
+    ///   - shell: a script that runs it as `exec "$0" "$@"`, and changes something around it.
+    ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
+    init(
+        _ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:], shell: String? = nil,
+        blocksOutput: Bool = true
+    ) throws(SystemError) {
         let (outputEnd, outputStart) = try Self.pipe()
+        if !blocksOutput { _ = fcntl(outputStart, F_SETFL, O_NONBLOCK) }
         let (errorsEnd, errorsStart) = try Self.pipe()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -29,11 +36,12 @@ struct Command {
         }
         var variables = ["HOME": home.path, "PATH": "/usr/bin:/bin"]
         variables.merge(environment) { $1 }
-        let words = ([Self.binary] + arguments).map { strdup($0) } + [nil]
+        let program = shell == nil ? Self.binary : "/bin/sh"
+        let words = ((shell.map { ["sh", "-c", $0] } ?? []) + [Self.binary] + arguments).map { strdup($0) } + [nil]
         let settings = variables.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in words + settings { free(text) } }
         var process: pid_t = 0
-        let code = posix_spawn(&process, Self.binary, &actions, nil, words, settings)
+        let code = posix_spawn(&process, program, &actions, nil, words, settings)
         close(outputStart)
         close(errorsStart)
         guard code == 0 else { throw SystemError("starting \(Self.binary)", errno: code) }
@@ -47,6 +55,13 @@ struct Command {
         _ arguments: String..., home: TemporaryFolder, environment: [String: String] = [:]
     ) throws(SystemError) -> Ending {
         try Command(arguments, home: home, environment: environment).wait()
+    }
+
+    /// Makes its next write to standard output one that nobody reads.
+    func stopReading() {
+        let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        dup2(nothing, output)
+        close(nothing)
     }
 
     func signal(_ number: Int32) {

@@ -1,3 +1,4 @@
+import Fetch
 import Store
 import TestOrigin
 import Testing

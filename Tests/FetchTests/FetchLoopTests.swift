@@ -94,6 +94,60 @@ import Web
         #expect(origin.requests.count == 1)
     }
 
+    /// After the empty line: trailers; before it: the answer's own fields, whatever an interim answer said.
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nX-A: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"),
+        ("HTTP/1.1 200 OK\nX-A: 1\nTransfer-Encoding: chunked\n\n2\r\nhi\r\n0\r\nX-A: 2\r\nX-B: 3\r\n\r\n"),
+        ("HTTP/1.1 103 Early\r\nX-A: 2\r\nX-B: 3\r\n\r\nHTTP/1.1 200 OK\r\nX-A: 1\r\nContent-Length: 2\r\n\r\nhi"),
+    ])
+    func `only the answer's own header counts`(answer: String) throws {
+        origin.on("/", .garbage(answer))
+        let response = try response(try fetch("/", options()))
+        #expect(response.status == 200)
+        #expect(response.fields.all("X-A") == ["1"])
+        #expect(response.fields["X-B"] == nil)
+        guard case .bytes(let bytes) = response.body else { throw FetchFailure(.broken, "a file") }
+        #expect(bytes == Array("hi".utf8))
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 103 Early\r\nX-A: 1\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
+    ])
+    func `interim answers and trailers without end are too much header`(start: String) throws {
+        let line = start.contains("103") ? start : "X-A: 1\r\n"
+        origin.on("/", .garbage(start + String(repeating: line, count: 200)))
+        guard case .failure(let failure) = try fetch("/", options { $0.maxHeader = 1000 }) else {
+            throw FetchFailure(.broken, "it was taken")
+        }
+        #expect(failure.kind == .tooLarge)
+    }
+
+    @Test(arguments: [
+        (nil, "localhost,.localhost,127.0.0.0/8,::1"),
+        ("", "localhost,.localhost,127.0.0.0/8,::1"),
+        ("*", "*"),
+        ("a.test, .b.test", "a.test, .b.test,localhost,.localhost,127.0.0.0/8,::1"),
+    ])
+    func `a proxy is never asked for this machine`(given: String?, hosts: String) {
+        #expect(FetchOptions.directHosts(given: given) == hosts)
+    }
+
+    @Test func `an interrupted batch ends, and leaves no file`() throws {
+        let interruption = Interruption()
+        let body = [UInt8](repeating: 1, count: 300_000)
+        origin.on("/", .file(body, type: "image/png").dripping(200_000, every: .seconds(60)))
+        origin.on("/second") { _ in
+            interruption.request()
+            return .page("second").delayed(.seconds(60))
+        }
+        let urls = try ["/", "/second"].map { try #require(WebURL(origin.url($0))) }
+        try FetchBatch.run(urls, options: options { $0.spoolThreshold = 1000 }, interruption: interruption) {
+            number, _ in
+            Issue.record("\(number) was answered")
+        }
+        #expect(scratch.names().isEmpty)
+    }
+
     @Test func `a name that does not resolve and a port that is closed are told apart`() throws {
         let closed = try TestOrigin()
         let address = closed.url("/")
@@ -114,7 +168,7 @@ import Web
         origin.on("/loop", .redirect(to: "/loop"))
         let urls = try ["/old", "/missing", "/loop"].map { try #require(WebURL(origin.url($0))) }
         var answers: [Int: String] = [:]
-        try FetchBatch.run(urls, options: options()) { number, outcome in
+        try FetchBatch.run(urls, options: options(), interruption: Interruption()) { number, outcome in
             switch outcome {
             case .success(.bytes(let bytes)): answers[number] = String(decoding: bytes, as: UTF8.self)
             case .success(.file): answers[number] = "file"

@@ -1,6 +1,9 @@
-import LarderKit
+import Glibc
 import TestOrigin
 import Testing
+import Web
+
+@testable import LarderKit
 
 @Suite struct LarderTests {
     private let folder: TemporaryFolder
@@ -59,11 +62,60 @@ import Testing
         #expect(error?.kind == .input)
     }
 
-    @Test func `an address without a scheme is taken for https, as in a browser`() async throws {
-        origin.stop()
-        let report = try await larder.prefetch(["127.0.0.1:\(origin.port)/"])
-        #expect(!report.isPublished)
-        #expect(report.site == "https://127.0.0.1:\(origin.port)/")
+    @Test(arguments: [
+        ("example.com/a", "https://example.com/a"),
+        ("example.com:8443", "https://example.com:8443/"),
+        ("example.com/?u=http://x", "https://example.com/?u=http://x"),
+        ("example.com?u=http://x", "https://example.com/?u=http://x"),
+        ("example.com#http://x", "https://example.com/"),
+        ("HTTP://example.com/#part", "http://example.com/"),
+        ("https://localhost:3000", "https://localhost:3000/"),
+        ("localhost:3000", "http://localhost:3000/"),
+        ("App.localhost/a", "http://app.localhost/a"),
+        ("localhost.example.com", "https://localhost.example.com/"),
+        ("127.0.0.1:9000/a?b", "http://127.0.0.1:9000/a?b"),
+        ("127.8.9.10", "http://127.8.9.10/"),
+        ("127.example.com", "https://127.example.com/"),
+        ("10.0.0.1", "https://10.0.0.1/"),
+        ("[::1]:3000", "http://[::1]:3000/"),
+    ])
+    func `an address without a scheme is taken for https, or http on this machine`(given: String, taken: String) throws
+    {
+        #expect(try Larder.startURL(given).href == taken)
+    }
+
+    @Test func `a call leaves no thread behind`() async throws {
+        let before = try Self.addressSpace()
+        for _ in 0..<500 { _ = try? await larder.status() }
+        // The stacks alone would be 4 GB.
+        #expect(try Self.addressSpace() - before < 2_000_000_000)
+    }
+
+    private static func addressSpace() throws -> Int {
+        let file = try #require(fopen("/proc/self/statm", "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 100)
+        let count = fread(&bytes, 1, bytes.count, file)
+        let pages = try #require(String(decoding: bytes[..<count], as: UTF8.self).split(separator: " ").first)
+        return try #require(Int(pages)) * Int(getpagesize())
+    }
+
+    @Test func `a thread a core scans`() {
+        #expect(PrefetchOptions().scanThreads == sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+    }
+
+    @Test func `a cancelled check throws that it was interrupted`() async throws {
+        let (asked, tell) = AsyncStream.makeStream(of: Void.self)
+        origin.on("/m.json") { _ in
+            tell.yield()
+            return .page("{}").delayed(.seconds(60))
+        }
+        let url = origin.url("/m.json")
+        let task = Task { try await larder.check(url) }
+        for await _ in asked { break }
+        task.cancel()
+        let error = await #expect(throws: LarderError.self) { try await task.value }
+        #expect(error?.kind == .interrupted)
     }
 
     @Test func `there is nothing to count or to serve before the first prefetch`() async throws {
@@ -76,6 +128,7 @@ import Testing
         (["LARDER_STORE": "/a", "XDG_DATA_HOME": "/b", "HOME": "/c"], "/a"),
         (["LARDER_STORE": "", "XDG_DATA_HOME": "/b", "HOME": "/c"], "/b/larder"),
         (["HOME": "/c"], "/c/.local/share/larder"),
+        (["XDG_DATA_HOME": "b", "HOME": "/c"], "/c/.local/share/larder"),
         ([:], "./.local/share/larder"),
     ])
     func `the default store follows the environment`(environment: [String: String], path: String) {

@@ -1,11 +1,9 @@
-import Markup
 import Serve
-import Store
 import TestOrigin
 import Testing
 
 @Suite struct MirrorServerTests {
-    private let scratch: TemporaryFolder
+    private let store: StockedStore
     private let server: MirrorServer
 
     private static let page = """
@@ -14,36 +12,25 @@ import Testing
         """
 
     init() throws {
-        scratch = try TemporaryFolder()
-        let folder = StoreFolder(scratch.path)
-        let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
-        func response(
-            _ href: String, _ text: String?, _ type: String = "text/html", status: Int = 200, extra: String = ""
-        ) throws -> NewResponse {
-            let format: BodyFormat = type == "text/html" ? .html : .opaque
-            let table = LinkScanner().scan((text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
-            return NewResponse(
-                href: href, referrer: nil, status: status, role: 0,
-                fields: "Content-Type: \(type)\r\nSet-Cookie: a=b\r\nStrict-Transport-Security: max-age=1\r\n\(extra)",
-                fetched: 1,
-                body: try text.map {
-                    try NewBody(
-                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(), in: folder)
-                })
-        }
-        try writer.add(
-            [
-                response("https://example.test/", Self.page),
-                response("https://example.test/big?x=1", String(repeating: "b", count: 200_000), "image/png"),
-                response(
-                    "https://example.test/moved", nil, status: 301,
-                    extra: "Location: https://example.test/big?x=1\r\n"),
-                response("https://example.test/gone", nil, status: 404),
-                response("http://example.test:8080/", "plain", "text/plain"),
-            ], to: visit)
-        try writer.end(visit, .publish(now: 2))
-        server = try MirrorServer(folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        let own = "Set-Cookie: a=b\r\nStrict-Transport-Security: max-age=1\r\nAccess-Control-Allow-Origin: *\r\n"
+        store = try StockedStore([
+            .init(href: "https://example.test/", text: Self.page, extra: own),
+            .init(
+                href: "https://example.test/big?x=1", text: String(repeating: "b", count: 200_000), type: "image/png"),
+            .init(href: "https://example.test/w.js", text: "postMessage(1)", type: "text/javascript"),
+            .init(
+                href: "https://example.test/moved", status: 301, extra: "Location: https://example.test/big?x=1\r\n"),
+            .init(href: "https://example.test/gone", status: 404),
+            .init(href: "http://example.test:8080/", text: "plain", type: "text/plain"),
+            // The two schemes of a host have one local name.
+            .init(href: "http://example.test/up", status: 301, extra: "Location: https://example.test/up#there\r\n"),
+            .init(href: "https://example.test/down", status: 302, extra: "Location: http://example.test/down\r\n"),
+            .init(href: "http://example.test/down", text: "held below", type: "text/plain"),
+            .init(
+                href: "https://example.test/self", text: "<p>here", status: 302,
+                extra: "Location: /self\r\nContent-Location: /self\r\n"),
+        ])
+        server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
     }
 
     private var port: Int { Int(server.port) }
@@ -120,7 +107,7 @@ import Testing
         #expect(answer.text.contains("https://example.test/unknown?&lt;b&gt;"))
     }
 
-    @Test(arguments: ["example.test", "evil.test", "localhost.evil.test", "example.test.localhost:1", "a b"])
+    @Test(arguments: ["example.test", "evil.test", "localhost.evil.test", "example.test.localhost:1", ""])
     func `a host that is not ours is refused`(host: String) throws {
         defer { server.stop() }
         #expect(try RawClient(port: port).get("/", host: host).status == 421)
@@ -158,30 +145,99 @@ import Testing
     @Test func `a port that is taken is refused by name`() throws {
         defer { server.stop() }
         let error = #expect(throws: ServerError.self) {
-            try MirrorServer(StoreFolder(scratch.path), port: server.port, threadCount: 1, memoryLimit: 0)
+            try MirrorServer(store.folder, port: server.port, threadCount: 1, memoryLimit: 0)
         }
         #expect(error?.description.contains("port \(server.port) is in use") == true)
     }
 
-    @Test func `a new visit shows within a second or two`() throws {
+    @Test(
+        arguments: ["/", "/w.js", "/big?x=1", "/moved", "/gone", "/unknown"], ["example.test.localhost", "localhost"])
+    func `nothing that is answered lets the browser out, be it a page, a worker's script or a miss`(
+        target: String, host: String
+    ) throws {
+        let answer = try get(target, host: host)
+        #expect(answer["Content-Security-Policy"]?.hasPrefix("default-src http://localhost:\(port) ") == true)
+        #expect(answer["X-DNS-Prefetch-Control"] == "off")
+    }
+
+    @Test(arguments: ["/", "/w.js", "/big?x=1", "/moved", "/gone", "/unknown"])
+    func `an origin of the larder may read what another one answers, and no other origin may`(target: String) throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
-        let host = "example.test--8080.localhost:\(port)"
-        #expect(try client.get("/", host: host).text == "plain")
-        let folder = StoreFolder(scratch.path)
-        let writer = try StoreWriter(folder)
-        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 3)
-        let body = try NewBody(.bytes(Array("newer".utf8)), form: "opaque", links: LinkTable().encoded(), in: folder)
-        try writer.add(
-            [
-                NewResponse(
-                    href: "http://example.test:8080/", referrer: nil, status: 200, role: 0, fields: "", fetched: 3,
-                    body: body)
-            ], to: visit)
-        try writer.end(visit, .publish(now: 4))
-        let deadline = ContinuousClock.now + .seconds(10)
-        while try client.get("/", host: host).text != "newer" {
-            try #require(ContinuousClock.now < deadline)
+        let host = "example.test.localhost:\(port)"
+        func answer(to origin: String?) throws -> RawResponse {
+            try client.get(target, host: host, fields: origin.map { [("Origin", $0)] } ?? [])
         }
+        let plain = try answer(to: nil)
+        #expect(plain["Access-Control-Allow-Origin"] == nil)
+        #expect(plain["Vary"] == "Origin")
+        for origin in ["http://cdn.test.localhost:\(port)", "http://localhost:\(port)"] {
+            let allowed = try answer(to: origin)
+            #expect(allowed["Access-Control-Allow-Origin"] == origin)
+            #expect(allowed["Access-Control-Allow-Credentials"] == "true")
+            #expect(allowed["Vary"] == "Origin")
+            #expect(allowed.status == plain.status)
+            #expect(allowed.body == plain.body)
+        }
+        for origin in [
+            "null", "http://evil.test", "http://a.localhost:1", "https://a.localhost:\(port)",
+            "http://127.0.0.1:\(port)", "http://a.localhost:\(port)/", "http://evillocalhost:\(port)",
+        ] {
+            #expect(try answer(to: origin)["Access-Control-Allow-Origin"] == nil, "\(origin)")
+        }
+        // What one client was told is not what the next one gets.
+        #expect(try answer(to: nil).fields.map(\.name) == plain.fields.map(\.name))
+    }
+
+    @Test func `another origin's condition is answered with its permission`() throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let (host, origin) = ("example.test.localhost:\(port)", "http://cdn.test.localhost:\(port)")
+        let tag = try #require(try client.get("/w.js", host: host)["ETag"])
+        let answer = try client.get("/w.js", host: host, fields: [("If-None-Match", tag), ("Origin", origin)])
+        #expect(answer.status == 304)
+        #expect(answer["Access-Control-Allow-Origin"] == origin)
+        #expect(answer["Vary"] == "Origin")
+    }
+
+    @Test(arguments: [("/moved", 301), ("/gone", 404), ("/unknown", 504), ("/up", 504)])
+    func `what is no success has no tag, and answers no condition`(target: String, status: Int) throws {
+        let answer = try get(target, fields: [("If-None-Match", "*, \"gone\"")])
+        #expect(answer.status == status)
+        #expect(answer["ETag"] == nil)
+    }
+
+    @Test(arguments: ["/moved", "/gone"]) func `any tag will do only for a success`(target: String) throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let host = "example.test.localhost:\(port)"
+        #expect(try client.get("/", host: host, fields: [("If-None-Match", "*")]).status == 304)
+        #expect(try client.get(target, host: host, fields: [("If-None-Match", "*")]).status != 304)
+    }
+
+    @Test(arguments: [("/up", 504), ("/down", 200), ("/self", 504)])
+    func `a redirect that would lead to itself here gives way to the other scheme, or is a miss`(
+        target: String, status: Int
+    ) throws {
+        let answer = try get(target)
+        #expect(answer.status == status)
+        #expect(answer["Location"] == nil)
+    }
+
+    @Test(arguments: [
+        ("/a';touch${IFS}x;''", "https://example.test/a%27;touch${IFS}x;%27%27"),
+        ("/?q='$(id)'`id`", "https://example.test/?q=%27$(id)%27`id`"),
+    ])
+    func `the command that a miss offers cannot be left from within the address`(target: String, shown: String) throws {
+        let answer = try get(target, fields: [("Accept", "text/html")])
+        #expect(answer.status == 504)
+        #expect(answer.text.contains("<pre>larder prefetch '\(shown)'</pre>"))
+    }
+
+    @Test func `it may be stopped twice, from two threads`() async {
+        await withTaskGroup { group in
+            for _ in 0..<2 { group.addTask { server.stop() } }
+        }
+        server.stop()
     }
 }

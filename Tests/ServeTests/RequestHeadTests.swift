@@ -39,6 +39,32 @@ import Testing
         #expect(part(text, head.target) == "/x")
     }
 
+    @Test func `an absolute target may end with its authority`() throws {
+        let text = "GET http://a.localhost:1 HTTP/1.1\r\nHost: b\r\n\r\n"
+        let head = try head(text)
+        #expect(part(text, head.host) == "a.localhost:1")
+        let target = Array(text.utf8).withUnsafeBufferPointer { Array(Request(head: head, bytes: $0).target) }
+        #expect(target == Array("/".utf8))
+    }
+
+    @Test(arguments: [
+        "a", "A.b-c_d:8080", "127.0.0.1:80", "[::1]:8080", "[2001:db8::1]", "xn--bcher-kva.localhost", "",
+    ])
+    func `a host is a name or an address, with or without a port`(host: String) throws {
+        let text = "GET / HTTP/1.1\r\nHost: \(host)\r\nOrigin: http://o\r\n\r\n"
+        let head = try head(text)
+        #expect(part(text, head.host) == host)
+        #expect(part(text, try #require(head.origin)) == "http://o")
+    }
+
+    @Test(arguments: [
+        "a:1?x", "a?x", "a/", "a:1/x", "a#x", "u@a", "u:p@a", "a:b", "a:1:2", "[::1", "[::1]x", "::1", "a b", "a\\b",
+        "[a?]", "b\u{fc}cher",
+    ])
+    func `a host that a URL would read as more than that is refused`(host: String) {
+        #expect(parse("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n") == .refused(400))
+    }
+
     @Test(arguments: [
         ("GET / HTTP/1.1\nHost: a\n\n", RequestHead.Method.get, true, 0),
         ("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", .head, false, 0),
@@ -64,6 +90,11 @@ import Testing
         ("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost : a\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\u{0}\r\n\r\n", 400),
+        ("GET http://u@a/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET http://a:b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET http://a?b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET http:// HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET http:///x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("GET relative HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),

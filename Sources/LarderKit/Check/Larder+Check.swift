@@ -8,13 +8,15 @@ extension Larder {
     ///
     /// - Parameter manifest: the path of a file, or an http or https URL.
     /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when
-    ///   the store or the network library fails. A bundle that differs or is missing is no error; it is in the report.
+    ///   the store or this machine fails, `.interrupted` when the task is cancelled. A bundle that differs or is missing
+    ///   is no error; it is in the report.
     public func check(
         _ manifest: String, options: CheckOptions = CheckOptions()
     ) async throws(LarderError) -> CheckReport {
         let folder = folder
-        return try await Self.onThread("larder-check") { () throws(LarderError) in
-            let source = try ManifestSource(manifest, options: options, folder: folder)
+        let interruption = Interruption()
+        return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
+            let source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
             let parsed: Manifest
             do throws(ManifestError) {
                 parsed = try Manifest(source.bytes, file: manifest)
@@ -24,9 +26,10 @@ extension Larder {
             let targets = try Self.targets(of: parsed, manifest, base: source.base)
             let verdicts =
                 switch options.place {
-                case .live: try Self.liveVerdicts(targets)
-                case .held: try Self.heldVerdicts(targets, folder)
+                case .live: try Self.liveVerdicts(targets, interruption)
+                case .held: try Self.heldVerdicts(targets, folder, interruption)
                 }
+            guard !interruption.isRequested else { throw .interrupted }
             let items = zip(targets, verdicts).map { CheckReport.Item($0.url.href, $0.bundle, $1) }
             return CheckReport(manifest: manifest, items: items)
         }
@@ -55,11 +58,20 @@ extension Larder {
         return targets
     }
 
-    private static func liveVerdicts(_ targets: [Target]) throws(LarderError) -> [Verdict] {
+    private static func liveVerdicts(
+        _ targets: [Target], _ interruption: Interruption
+    ) throws(LarderError) -> [Verdict] {
         var verdicts = [Verdict](repeating: .missing("nothing was answered"), count: targets.count)
+        var stopped: LarderError?
         do throws(FetchFailure) {
-            try FetchBatch.run(targets.map(\.url), options: .forReading) { number, outcome in
+            try FetchBatch.run(
+                targets.map(\.url), options: .forReading, interruption: interruption
+            ) { number, outcome in
                 switch outcome {
+                case .failure(let failure) where failure.kind == .machine:
+                    // It says nothing about the bundle, and would go on for all the others.
+                    stopped = stopped ?? LarderError(failure, fetching: targets[number].url)
+                    interruption.request()
                 case .failure(let failure):
                     verdicts[number] = .missing(failure.description)
                 case .success(let body):
@@ -70,16 +82,17 @@ extension Larder {
         } catch {
             throw LarderError(error)
         }
+        if let stopped { throw stopped }
         return verdicts
     }
 
     private static func heldVerdicts(
-        _ targets: [Target], _ folder: StoreFolder
+        _ targets: [Target], _ folder: StoreFolder, _ interruption: Interruption
     ) throws(LarderError) -> [Verdict] {
         do throws(StoreError) {
             let reader = try StoreReader(folder)
             var verdicts: [Verdict] = []
-            for target in targets {
+            for target in targets where !interruption.isRequested {
                 guard let content = try reader.bodyContent(at: target.url) else {
                     verdicts.append(.missing("the larder does not hold it"))
                     continue

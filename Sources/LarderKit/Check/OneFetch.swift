@@ -5,21 +5,37 @@ internal import Web
 
 /// A single body, fetched and read at once. Blocks.
 enum OneFetch {
-    static func load(_ url: WebURL) throws(LarderError) -> [UInt8] {
-        var outcome: Result<FetchedBody, FetchFailure> = .failure(FetchFailure(.broken, "nothing was answered"))
-        let body: FetchedBody
+    /// - Parameter limit: the most bytes that the body may have.
+    static func load(
+        _ url: WebURL, limit: Int = .max, interruption: Interruption
+    ) throws(LarderError) -> [UInt8] {
+        var options = FetchOptions.forReading
+        options.maxBody = min(options.maxBody, limit)
+        var outcome: Result<FetchedBody, FetchFailure>?
         do throws(FetchFailure) {
-            try FetchBatch.run([url], options: .forReading) { outcome = $1 }
-            body = try outcome.get()
+            try FetchBatch.run([url], options: options, interruption: interruption) { outcome = $1 }
         } catch {
-            throw LarderError(.machine, "\(url.href): \(error)")
+            throw LarderError(error, fetching: url)
         }
-        defer { body.discard() }
-        do throws(StoreError) {
-            return try BodyContent(body).load()
-        } catch {
-            throw LarderError(error)
+        switch outcome {
+        case nil: throw .interrupted
+        case .failure(let failure): throw LarderError(failure, fetching: url)
+        case .success(let body):
+            defer { body.discard() }
+            do throws(StoreError) {
+                return try BodyContent(body).load()
+            } catch {
+                throw LarderError(error)
+            }
         }
+    }
+}
+
+extension LarderError {
+    init(_ failure: FetchFailure, fetching url: WebURL) {
+        // Large bodies are what a machine most often fails at.
+        let advice = failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
+        self.init(.machine, "\(url.href): \(failure)\(advice)")
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Crawl
+internal import Fetch
 internal import Web
 
 extension Larder {
@@ -32,34 +33,42 @@ extension Larder {
 
     private func run(_ plan: CrawlPlan) async throws(LarderError) -> PrefetchReport {
         let interruption = Interruption()
-        let outcome: Result<PrefetchReport, LarderError> = await withTaskCancellationHandler {
-            do throws(LarderError) {
-                return .success(
-                    try await Self.onThread("larder-crawl") { () throws(LarderError) in
-                        do throws(CrawlError) {
-                            return PrefetchReport(try Crawl(plan, interruption: interruption).run())
-                        } catch {
-                            throw LarderError(error)
-                        }
-                    })
+        return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
+            do throws(CrawlError) {
+                return PrefetchReport(try Crawl(plan, interruption: interruption).run())
             } catch {
-                return .failure(error)
+                throw LarderError(error)
             }
-        } onCancel: {
-            interruption.request()
         }
-        return try outcome.get()
     }
 
-    /// `example.com/a` is taken for `https://example.com/a`, as a browser's address field would.
+    /// `example.com/a` is taken for `https://example.com/a`, as a browser's address field would, and `localhost:3000` for
+    /// `http://localhost:3000`, since few servers on this machine speak TLS.
     static func startURL(_ text: String) throws(LarderError) -> WebURL {
-        let hasScheme = text.utf8.contains("://".utf8)
-        guard let url = WebURL(hasScheme ? text : "https://" + text), !url.host.isEmpty else {
+        var url = WebURL(hasScheme(text) ? text : "https://" + text)
+        if let given = url, !hasScheme(text), given.isLoopback { url = WebURL("http://" + text) }
+        guard let url, !url.host.isEmpty else {
             throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {
             throw LarderError(.input, "\(text) cannot be prefetched: only http and https can")
         }
         return url.withoutFragment
+    }
+
+    /// Whether what stands before the first slash ends with a colon: `https://a`, not `a:80/` nor `a/?u=https://b`.
+    private static func hasScheme(_ text: String) -> Bool {
+        let start = text.utf8.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        return start.last == UInt8(ascii: ":")
+    }
+}
+
+extension WebURL {
+    /// Whether the host is this machine by its name or its address.
+    fileprivate var isLoopback: Bool {
+        // A host of digits and dots is an IPv4 address, whatever was written: anything else was refused.
+        let isIPv4 = host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+        return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+            || isIPv4 && host.hasPrefix("127.")
     }
 }

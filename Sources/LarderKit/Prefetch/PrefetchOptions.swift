@@ -2,8 +2,8 @@
 public struct PrefetchOptions: Sendable {
     /// The most connections that one host gets at once.
     public var connectionsPerHost = 16
-    /// Threads that scan what was fetched.
-    public var scanThreads = 2
+    /// Threads that scan what was fetched; at first one a core.
+    public var scanThreads = Machine.coreCount
     /// Told of the counts a few times a second, on a thread of the crawl's.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
 

@@ -23,7 +23,7 @@ public final class FileService: Sendable {
     /// Without a slash at the end.
     public var origin: String { "http://127.0.0.1:\(port)" }
 
-    /// Takes the site down. To be called once.
+    /// Takes the site down. From any thread, and as often as one likes.
     public func stop() {
         server.stop()
     }

@@ -6,10 +6,11 @@ extension Larder {
     ///
     /// - Parameters:
     ///   - port: 0 lets the kernel choose.
+    ///   - threads: nil takes one a core.
     ///   - memoryLimit: how many bytes of answers are kept ready.
     /// - Throws: `LarderError` of kind `.machine` when there is no larder, or the port is not to be had.
     public func serve(
-        port: UInt16 = 8080, threads: Int = 2, memoryLimit: Int = 64 * 1024 * 1024
+        port: UInt16 = 8080, threads: Int? = nil, memoryLimit: Int = 64 * 1024 * 1024
     ) throws(LarderError) -> MirrorService {
         guard folder.exists else {
             throw LarderError(
@@ -17,7 +18,8 @@ extension Larder {
         }
         do throws(ServerError) {
             return MirrorService(
-                try MirrorServer(folder, port: port, threadCount: threads, memoryLimit: memoryLimit))
+                try MirrorServer(
+                    folder, port: port, threadCount: threads ?? Machine.coreCount, memoryLimit: memoryLimit))
         } catch {
             throw LarderError(error)
         }
@@ -37,7 +39,7 @@ public final class MirrorService: Sendable {
     /// Where to look: the list of what is held.
     public var address: String { "http://localhost:\(port)/" }
 
-    /// Ends what is under way, and returns when every thread is done. To be called once.
+    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
     public func stop() {
         server.stop()
     }

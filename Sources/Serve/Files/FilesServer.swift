@@ -12,7 +12,7 @@ package final class FilesServer: Sendable {
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, and returns when every thread is done. To be called once.
+    /// Ends what is under way, and returns when the thread is done. From any thread, and as often as one likes.
     package func stop() {
         server.stopAndWait()
     }
@@ -25,7 +25,11 @@ private final class FilesResponder: Responder {
         self.lookup = lookup
     }
 
-    func respond(to request: Request) -> Answer {
+    func respond(to request: Request) -> Reply {
+        Reply(answer: answer(to: request))
+    }
+
+    private func answer(to request: Request) -> Answer {
         guard request.head.method != .other else {
             return .text(405, "Only GET and HEAD are answered.\n", fields: [("Allow", "GET, HEAD")])
         }

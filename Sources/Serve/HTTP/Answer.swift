@@ -1,5 +1,6 @@
 /// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share it.
 final class Answer: Sendable {
+    let status: Int
     /// Head and body in one piece, so that one call sends them.
     let bytes: [UInt8]
     let headCount: Int
@@ -16,12 +17,14 @@ final class Answer: Sendable {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
         headCount = bytes.count
         bytes.append(contentsOf: body)
+        self.status = status
         self.bytes = bytes
         entityTag = fields.first { $0.name == "ETag" }?.value
         file = nil
     }
 
     init(status: Int, fields: [(name: String, value: String)], file: FileBody) {
+        self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
         headCount = bytes.count
         entityTag = fields.first { $0.name == "ETag" }?.value
@@ -36,8 +39,8 @@ final class Answer: Sendable {
         Answer(status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields, body: Array(html.utf8))
     }
 
-    static func redirect(to location: String) -> Answer {
-        Answer(status: 302, fields: [("Location", location)], body: [])
+    static func redirect(to location: String, fields: [(name: String, value: String)] = []) -> Answer {
+        Answer(status: 302, fields: [("Location", location)] + fields, body: [])
     }
 
     private static func head(

@@ -15,13 +15,18 @@ final class ClientConnection {
     var isBlocked = false
     /// Ends when its answers are sent.
     var isClosing = false
+    /// Was told the end, and is listened to until it ends too.
+    private(set) var isLingering = false
+    private var discardedCount = 0
     private var waiting: [Sending] = []
 
     private struct Sending {
-        let answer: Answer
+        let bytes: [UInt8]
         var offset = 0
         let end: Int
         var file: OpenFile?
+        /// The next in the line is of the same answer.
+        var isContinued = false
     }
 
     /// A file on its way out; closed with the last reference.
@@ -52,15 +57,24 @@ final class ClientConnection {
     var hasUnsent: Bool { !waiting.isEmpty }
 
     /// Sends what the socket takes, and keeps the rest. False when the connection is of no more use.
-    func send(_ answer: Answer, withBody: Bool) -> Bool {
-        var sending = Sending(answer: answer, end: withBody ? answer.bytes.count : answer.headCount)
+    func send(_ reply: Reply, withBody: Bool) -> Bool {
+        let answer = reply.answer
+        let isFirst = waiting.isEmpty
+        var sending = Sending(bytes: answer.bytes, end: withBody ? answer.bytes.count : answer.headCount)
         if withBody, let file = answer.file {
             // A body that has vanished since its head was made cannot be replaced by another answer any more.
             guard let opened = OpenFile(file) else { return false }
             sending.file = opened
         }
+        let own = isClosing ? reply.ownFields + "Connection: close\r\n".utf8 : reply.ownFields
+        if !own.isEmpty {
+            // Before the empty line that ends the head.
+            sending.offset = answer.headCount - 2
+            waiting.append(Sending(bytes: answer.bytes, end: sending.offset, isContinued: true))
+            waiting.append(Sending(bytes: own, end: own.count, isContinued: true))
+        }
         waiting.append(sending)
-        return waiting.count > 1 || flush()
+        return !isFirst || flush()
     }
 
     /// Sends what waits. False when the connection is of no more use.
@@ -79,6 +93,22 @@ final class ClientConnection {
         return true
     }
 
+    /// Tells the client that no more comes. Closing at once would be a reset to one that is still sending, and might
+    /// cost it the last answer. False when the connection is of no more use.
+    func linger() -> Bool {
+        isLingering = true
+        received = []
+        return shutdown(descriptor, Int32(SHUT_WR)) == 0
+    }
+
+    /// Throws away what a lingering client sends. False when it has ended, or sent more than is bearable.
+    func discard(by buffer: UnsafeMutableBufferPointer<UInt8>) -> Bool {
+        let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+        discardedCount += count
+        return discardedCount <= ServerLimits.lingerByteCount
+    }
+
     private enum Progress {
         case done
         case some
@@ -88,8 +118,9 @@ final class ClientConnection {
 
     private func sendBytes() -> Progress {
         let sending = waiting[0]
-        let flags = Int32(MSG_NOSIGNAL) | (sending.file == nil ? 0 : Int32(MSG_MORE))
-        let count = sending.answer.bytes.withUnsafeBytes { bytes in
+        let isMore = sending.isContinued || sending.file != nil
+        let flags = Int32(MSG_NOSIGNAL) | (isMore ? Int32(MSG_MORE) : 0)
+        let count = sending.bytes.withUnsafeBytes { bytes in
             Glibc.send(descriptor, bytes.baseAddress?.advanced(by: sending.offset), sending.end - sending.offset, flags)
         }
         guard count >= 0 else { return Self.progress(errno) }

@@ -1,3 +1,4 @@
+// Both modules read the header that has `timespec`, and which of them it counts to depends on the order of the build.
 internal import CLinux
 internal import Glibc
 

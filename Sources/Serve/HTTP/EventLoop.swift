@@ -4,7 +4,7 @@ internal import Glibc
 /// One thread's share of the server: its own listeners, its own clients, its own responder.
 final class EventLoop {
     private let epoll: Int32
-    private let listeners: [ListeningSocket]
+    private let listeners: ListenerSet
     private let stop: StopSignal
     private let responder: any Responder
     private var clients: [Int32: ClientConnection] = [:]
@@ -18,14 +18,12 @@ final class EventLoop {
     init(_ listeners: [ListeningSocket], stop: StopSignal, responder: any Responder) throws(ServerError) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw ServerError("create an event queue", errno) }
-        self.listeners = listeners
+        self.listeners = ListenerSet(listeners, epoll: epoll)
         self.stop = stop
         self.responder = responder
-        for descriptor in listeners.map(\.descriptor) + [stop.descriptor] {
-            guard larder_epoll_add(epoll, descriptor, EPOLLIN.rawValue, UInt64(descriptor)) == 0 else {
-                throw ServerError("watch a socket", errno)
-            }
-        }
+        guard self.listeners.watch(),
+            larder_epoll_add(epoll, stop.descriptor, EPOLLIN.rawValue, UInt64(stop.descriptor)) == 0
+        else { throw ServerError("watch a socket", errno) }
     }
 
     deinit {
@@ -43,13 +41,13 @@ final class EventLoop {
                 return
             }
             for index in 0..<Int(count) { handle(events[index]) }
-            dropIdle()
+            if now > lastSweep { sweep() }
         }
     }
 
     private var isFinished: Bool {
         guard let stopDeadline else { return false }
-        return clients.isEmpty || now >= stopDeadline
+        return now >= stopDeadline || clients.values.allSatisfy(\.isLingering)
     }
 
     private func handle(_ event: epoll_event) {
@@ -62,7 +60,7 @@ final class EventLoop {
         } else if let client = clients[descriptor] {
             guard client.generation == UInt32(truncatingIfNeeded: token >> 32) else { return }
             serve(client, flags)
-        } else if stopDeadline == nil, listeners.contains(where: { $0.descriptor == descriptor }) {
+        } else if listeners.areWatched, listeners.contains(descriptor) {
             accept(descriptor)
         }
     }
@@ -71,7 +69,11 @@ final class EventLoop {
         // A few at a time, so that clients who are here already get their turn.
         for _ in 0..<64 {
             let descriptor = larder_accept_nonblocking(listener)
-            guard descriptor >= 0 else { return }
+            guard descriptor >= 0 else {
+                // The client stays in the line, and would be announced again and again.
+                if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) { listeners.ignore() }
+                return
+            }
             guard clients.count < ServerLimits.connectionsPerThread else {
                 close(descriptor)
                 continue
@@ -86,9 +88,14 @@ final class EventLoop {
     }
 
     private func serve(_ client: ClientConnection, _ flags: UInt32) {
+        if client.isLingering {
+            // To the end of what it sent, even when that end is known already.
+            if !client.discard(by: buffer) { drop(client) }
+            return
+        }
+        if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return drop(client) }
         client.lastActive = now
         let wasBlocked = client.isBlocked
-        if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return drop(client) }
         if flags & EPOLLOUT.rawValue != 0 {
             guard client.flush() else { return drop(client) }
             // What came in while the client did not take its answers.
@@ -97,7 +104,7 @@ final class EventLoop {
         if flags & EPOLLIN.rawValue != 0, !client.isBlocked {
             guard receive(client) else { return drop(client) }
         }
-        if client.isClosing, !client.hasUnsent { return drop(client) }
+        if client.isClosing, !client.hasUnsent, !client.linger() { return drop(client) }
         guard client.isBlocked != wasBlocked else { return }
         // Who does not take answers is not read from either.
         let wanted = client.isBlocked ? EPOLLOUT.rawValue : EPOLLIN.rawValue
@@ -141,15 +148,14 @@ final class EventLoop {
                 return used
             case .refused(let status):
                 client.isClosing = true
-                let refusal = Answer.text(
-                    status, "The request was refused.\n", fields: [("Connection", "close")])
+                let refusal = Reply(answer: .text(status, "The request was refused.\n"))
                 return client.send(refusal, withBody: true) ? bytes.count : nil
             case .head(let head):
                 used += head.end
                 client.bodyToSkip = head.bodyCount
                 client.isClosing = !head.isKeptAlive || stopDeadline != nil
-                let answer = responder.respond(to: Request(head: head, bytes: rest))
-                guard client.send(answer, withBody: head.method != .head) else { return nil }
+                let reply = responder.respond(to: Request(head: head, bytes: rest))
+                guard client.send(reply, withBody: head.method != .head) else { return nil }
             }
         }
         return used
@@ -158,7 +164,7 @@ final class EventLoop {
     private func beginStop() {
         guard stopDeadline == nil else { return }
         stopDeadline = now + ServerLimits.stopSeconds
-        for listener in listeners { epoll_ctl(epoll, EPOLL_CTL_DEL, listener.descriptor, nil) }
+        listeners.ignore()
         epoll_ctl(epoll, EPOLL_CTL_DEL, stop.descriptor, nil)
         for client in Array(clients.values) {
             client.isClosing = true
@@ -166,15 +172,26 @@ final class EventLoop {
         }
     }
 
-    private func dropIdle() {
-        guard now > lastSweep else { return }
+    /// Once a second.
+    private func sweep() {
         lastSweep = now
-        for client in Array(clients.values) where now - client.lastActive > ServerLimits.idleSeconds { drop(client) }
+        watchListeners()
+        for client in Array(clients.values) {
+            let limit = client.isLingering ? ServerLimits.lingerSeconds : ServerLimits.idleSeconds
+            if now - client.lastActive > limit { drop(client) }
+        }
     }
 
     /// The descriptor closes with the connection's last reference, which takes it out of the queue too.
     private func drop(_ client: ClientConnection) {
         clients[client.descriptor] = nil
+        watchListeners()
+    }
+
+    /// Takes new clients again, after there was no descriptor for another one. What fails is tried again within a second.
+    private func watchListeners() {
+        guard !listeners.areWatched, stopDeadline == nil else { return }
+        _ = listeners.watch()
     }
 
     private func token(of client: ClientConnection) -> UInt64 {

@@ -1,24 +1,29 @@
+internal import Glibc
 internal import Store
 
-/// A server on loopback with a thread, a listener and a responder for each core.
+/// A server on loopback, whose threads each have listeners, clients and a responder of their own.
 final class HTTPServer: Sendable {
     let port: UInt16
     private let stop: StopSignal
-    private let threads: [NamedThread]
+    private let running: Gate<Running>
+
+    private enum Running {
+        case threads([NamedThread])
+        /// Somebody waits for the threads.
+        case ending
+        case ended
+    }
 
     /// Listens on both loopback addresses. Port 0 lets the kernel choose; `responder` is told which it is.
     init(
         port: UInt16, threadCount: Int, responder: (UInt16) throws(ServerError) -> any Responder
     ) throws(ServerError) {
-        // Listeners that share a port would also share it with another server of this user, so the first one asks alone.
-        let chosen = try ListeningSocket(.ipv4, port: port, isShared: false).port
+        let listeners = try Self.listeners(port: port, threadCount: max(1, threadCount))
+        let chosen = listeners[0][0].port
         let stop = try StopSignal()
         var loops: [Lent] = []
-        for _ in 0..<max(1, threadCount) {
-            var listeners = [try ListeningSocket(.ipv4, port: chosen, isShared: true)]
-            // A machine without IPv6 is served on IPv4 alone.
-            if let ipv6 = try? ListeningSocket(.ipv6, port: chosen, isShared: true) { listeners.append(ipv6) }
-            loops.append(Lent(loop: try EventLoop(listeners, stop: stop, responder: try responder(chosen))))
+        for pair in listeners {
+            loops.append(Lent(loop: try EventLoop(pair, stop: stop, responder: try responder(chosen))))
         }
         var threads: [NamedThread] = []
         for (number, lent) in loops.enumerated() {
@@ -32,13 +37,45 @@ final class HTTPServer: Sendable {
         }
         self.port = chosen
         self.stop = stop
-        self.threads = threads
+        running = Gate(.threads(threads))
     }
 
-    /// Stops taking clients, ends what is under way, and returns when every thread is done. To be called once.
+    /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread, and as
+    /// often as one likes.
     func stopAndWait() {
         stop.give()
+        let threads: [NamedThread] = running.wait { running in
+            switch running {
+            case .threads(let threads):
+                running = .ending
+                return threads
+            case .ending: return nil
+            case .ended: return []
+            }
+        }
         for thread in threads { thread.join() }
+        running.change { $0 = .ended }
+    }
+
+    /// The listeners of each thread, all on one port.
+    private static func listeners(port: UInt16, threadCount: Int) throws(ServerError) -> [[ListeningSocket]] {
+        // What the kernel chooses on the one address may be taken on the other: then it chooses again.
+        for _ in 0..<(port == 0 ? 16 : 0) {
+            do throws(ServerError) {
+                return try listeners(chosen: 0, threadCount: threadCount)
+            } catch {
+                guard error.code == EADDRINUSE else { throw error }
+            }
+        }
+        return try listeners(chosen: port, threadCount: threadCount)
+    }
+
+    private static func listeners(chosen port: UInt16, threadCount: Int) throws(ServerError) -> [[ListeningSocket]] {
+        // Listeners that share a port would also share it with another server of this user, so the first ask alone.
+        let chosen = try ListeningSocket.pair(port: port, isShared: false)[0].port
+        var listeners: [[ListeningSocket]] = []
+        for _ in 0..<threadCount { listeners.append(try ListeningSocket.pair(port: chosen, isShared: true)) }
+        return listeners
     }
 
     /// Each loop goes to its own thread and to no other.

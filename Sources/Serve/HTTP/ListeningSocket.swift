@@ -41,6 +41,19 @@ final class ListeningSocket: Sendable {
         close(descriptor)
     }
 
+    /// One on each loopback address. Port 0 lets the kernel choose, and the same port is then asked for on the other.
+    static func pair(port: UInt16, isShared: Bool) throws(ServerError) -> [ListeningSocket] {
+        let ipv4 = try ListeningSocket(.ipv4, port: port, isShared: isShared)
+        do throws(ServerError) {
+            return [ipv4, try ListeningSocket(.ipv6, port: ipv4.port, isShared: isShared)]
+        } catch {
+            // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case: browsers ask
+            // the IPv6 address of localhost first.
+            guard error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else { throw error }
+            return [ipv4]
+        }
+    }
+
     /// The port, which the kernel chose when 0 was asked for.
     private static func bindIPv4(_ descriptor: Int32, _ port: UInt16) -> UInt16? {
         var address = sockaddr_in()

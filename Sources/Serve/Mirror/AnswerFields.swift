@@ -8,8 +8,8 @@ struct AnswerFields {
         self.layout = layout
     }
 
-    /// The fields of an answer that carries the stored response's body, spliced or not.
-    func fields(of stored: HTTPFields, base: WebURL, entityTag: String, isDocument: Bool) -> [(String, String)] {
+    /// The fields of an answer that stands for a stored response. Only one with a body has a tag.
+    func fields(of stored: HTTPFields, base: WebURL, entityTag: String? = nil) -> [(String, String)] {
         var fields: [(String, String)] = []
         for field in stored.list {
             switch Self.treatment(of: field.name) {
@@ -18,12 +18,17 @@ struct AnswerFields {
             case .drop: break
             }
         }
-        fields.append(("ETag", entityTag))
+        if let entityTag { fields.append(("ETag", entityTag)) }
         // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
         fields.append(("Cache-Control", "no-cache"))
         fields.append(("Larder", "hit"))
-        if isDocument { fields.append(("Content-Security-Policy", layout.contentSecurityPolicy)) }
-        return fields
+        return fields + layout.commonFields
+    }
+
+    /// A redirect from http to https, or back, leads to itself where one local name stands for both.
+    func leadToThemselves(_ stored: HTTPFields, base: WebURL) -> Bool {
+        guard let location = stored["Location"].flatMap({ WebURL($0, base: base) }) else { return false }
+        return layout.address(of: location.withoutFragment) == layout.address(of: base.withoutFragment)
     }
 
     private func lead(_ value: String, base: WebURL) -> String {
@@ -42,15 +47,17 @@ struct AnswerFields {
     /// replaces by its own, or of addresses on the network.
     private static func treatment(of name: String) -> Treatment {
         switch String(decoding: name.utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self) {
-        case "location", "content-location", "access-control-allow-origin":
+        case "location", "content-location":
             .lead
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding",
             "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest",
             "etag", "cache-control", "expires", "pragma", "age", "vary", "accept-ranges", "content-range",
             "strict-transport-security", "content-security-policy", "content-security-policy-report-only",
             "x-frame-options", "cross-origin-opener-policy", "cross-origin-embedder-policy",
-            "cross-origin-resource-policy", "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
-            "alt-svc", "clear-site-data", "refresh", "link", "set-cookie", "server-timing", "sourcemap", "x-sourcemap":
+            "cross-origin-resource-policy", "access-control-allow-origin", "access-control-allow-credentials",
+            "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
+            "alt-svc", "clear-site-data", "refresh", "link", "set-cookie", "server-timing", "sourcemap", "x-sourcemap",
+            "x-dns-prefetch-control":
             .drop
         default:
             .keep

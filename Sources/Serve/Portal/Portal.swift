@@ -14,10 +14,12 @@ struct Portal {
     }
 
     func answer(_ target: String, reader: StoreReader) throws(StoreError) -> Answer {
-        if target == "/" { return .html(200, try list(reader), fields: [("Cache-Control", "no-store")]) }
+        if target == "/" {
+            return .html(200, try list(reader), fields: [("Cache-Control", "no-store")] + layout.commonFields)
+        }
         // An original URL, pasted behind the address.
         if let url = WebURL(String(target.dropFirst())), let address = layout.address(of: url) {
-            return .redirect(to: address)
+            return .redirect(to: address, fields: layout.commonFields)
         }
         let page = HTMLPage(
             title: "Nothing here",
@@ -27,7 +29,7 @@ struct Portal {
                 <span class="url">\(layout.portal)https://example.com/</span>,
                 or see <a href="/">what the larder holds</a>.</p>
                 """)
-        return .html(404, page.text)
+        return .html(404, page.text, fields: layout.commonFields)
     }
 
     private func list(_ reader: StoreReader) throws(StoreError) -> String {

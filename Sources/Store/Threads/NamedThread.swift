@@ -20,9 +20,15 @@ package struct NamedThread: Sendable {
         return NamedThread(thread: thread)
     }
 
-    /// Waits for the body to return. To be called once, by one thread.
+    /// Waits for the body to return. To be called once, by one thread. A thread that is neither joined nor detached keeps
+    /// its stack for ever.
     package func join() {
         pthread_join(thread, nil)
+    }
+
+    /// Lets go of a thread that nobody waits for. To be called once, in place of `join`.
+    package func detach() {
+        pthread_detach(thread)
     }
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in

@@ -7,7 +7,12 @@ enum CheckCommand {
             var options = CheckOptions()
             options.base = arguments.text(.base)
             options.place = arguments.has(.held) ? .held : .live
-            let report = try await arguments.larder.check(arguments.operands[0], options: options)
+            // A live check needs no larder, nor a home folder for it.
+            let larder = arguments.has(.held) ? try arguments.larder : Larder(at: "")
+            let wanted = options
+            let report = try await Signals.shared.cancelling {
+                try await larder.check(arguments.operands[0], options: wanted)
+            }
             terminal.say(arguments.has(.json) ? report.json : text(of: report))
             return report.isClean ? .done : .incomplete
         }

@@ -2,22 +2,36 @@ internal import Glibc
 internal import LarderKit
 
 extension Arguments {
-    var larder: Larder {
-        var environment: [String: String] = [:]
-        for name in ["LARDER_STORE", "XDG_DATA_HOME", "HOME"] {
-            environment[name] = getenv(name).map { String(cString: $0) }
+    var larder: Larder { get throws(UsageError) { Larder(at: try store) } }
+
+    /// The folder that holds the larder.
+    private var store: String {
+        get throws(UsageError) {
+            if let path = text(.store) { return path }
+            var environment: [String: String] = [:]
+            for name in ["LARDER_STORE", "XDG_DATA_HOME", "HOME"] {
+                environment[name] = getenv(name).map { String(cString: $0) }
+            }
+            let path = Larder.defaultPath(environment: environment)
+            // Nobody looks for a larder in whatever folder a job happened to start in.
+            guard path.hasPrefix("/") || path == environment["LARDER_STORE"] else {
+                throw UsageError("HOME is not set: say where the larder is with --store DIR or $LARDER_STORE")
+            }
+            return path
         }
-        return Larder(at: text(.store) ?? Larder.defaultPath(environment: environment))
     }
 
-    /// How to name the same larder in another command.
-    var storeWords: String { text(.store).map { " --store \(Self.quoted($0))" } ?? "" }
+    /// A command on the same larder, to be typed or pasted into a shell.
+    func command(_ name: String, _ operands: [String] = []) -> String {
+        let words = [name] + operands + (text(.store).map { ["--store", $0] } ?? [])
+        return "larder " + words.map(Self.quoted).joined(separator: " ")
+    }
 
-    private static func quoted(_ path: String) -> String {
-        let isPlain = path.utf8.allSatisfy { byte in
-            (0x2d...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
+    private static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy { byte in
+            (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
         }
-        return isPlain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
+        return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
     }
 }
 
@@ -35,6 +49,7 @@ extension Terminal {
             switch error.kind {
             case .input: return .usage
             case .machine: return .unable
+            case .interrupted: return .interrupted
             }
         } catch {
             fail("\(error)")

@@ -5,7 +5,7 @@ enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             var options = PrefetchOptions()
-            options.connectionsPerHost = try arguments.number(.perHost, in: 1...256, standard: 16)
+            options.connectionsPerHost = try arguments.number(.perHost, in: 1...256)
             if terminal.isWatched {
                 options.progress = { now in
                     terminal.show(
@@ -13,11 +13,11 @@ enum PrefetchCommand {
                             + "\(Quantities.grouped(now.known)) known, \(Quantities.bytes(now.byteCount))")
                 }
             }
-            let larder = arguments.larder
+            let larder = try arguments.larder
             let wanted = options
-            let task = Task { try await larder.prefetch(arguments.operands, options: wanted) }
-            Signals.shared.onFirst { task.cancel() }
-            let report = try await task.value
+            let report = try await Signals.shared.cancelling {
+                try await larder.prefetch(arguments.operands, options: wanted)
+            }
             terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
             return status(of: report, terminal)

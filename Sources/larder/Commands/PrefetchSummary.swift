@@ -18,10 +18,9 @@ enum PrefetchSummary {
             lines.append("  \(links) to other sites not followed (--json lists them)")
         }
         if report.isInterrupted {
-            let urls = arguments.operands.joined(separator: " ")
-            lines.append("Interrupted; to go on: larder prefetch \(urls)\(arguments.storeWords)")
+            lines.append("Interrupted; to go on: \(arguments.command("prefetch", arguments.operands))")
         } else if report.isPublished {
-            lines.append("To look at it: larder serve\(arguments.storeWords)")
+            lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
     }

@@ -5,12 +5,12 @@ enum StatusCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.status()
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             return .done
         }
     }
 
-    private static func text(of report: StatusReport) -> String {
+    private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.path): \(Quantities.count(report.sites.count, "site")), "
                 + "\(Quantities.count(report.responses, "response")) "
@@ -19,14 +19,14 @@ enum StatusCommand {
         ]
         for site in report.sites {
             let visits = Quantities.count(site.visits.count, "visit")
-            lines.append("  \(site.name): \(visits), \(state(of: site))")
+            lines.append("  \(site.name): \(visits), \(state(of: site, arguments))")
         }
         return lines.joined(separator: "\n")
     }
 
-    private static func state(of site: StatusReport.Site) -> String {
+    private static func state(of site: StatusReport.Site, _ arguments: Arguments) -> String {
         guard let published = site.published else {
-            return "none complete yet; to go on: larder prefetch \(site.start.joined(separator: " "))"
+            return "none complete yet; to go on: \(arguments.command("prefetch", site.start))"
         }
         return "visit \(published) is served"
     }

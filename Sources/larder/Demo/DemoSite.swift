@@ -15,9 +15,6 @@ enum DemoSite {
         return File(type: types[path.split(separator: ".").last ?? ""] ?? "text/html; charset=utf-8", body: body)
     }
 
-    /// Every path, in no order.
-    static var paths: some Collection<String> { bodies.keys }
-
     // Embedded resources are named by their file names alone, so no two files below Site may share one.
     private static let bodies: [String: [UInt8]] = [
         "/": PackageResources.index_html,

@@ -1,15 +1,17 @@
 /// What the command line says, after the table has been asked.
 struct Arguments: Sendable {
     let operands: [String]
+    /// What was given, and what holds when nothing is.
     private let values: [String: String]
+    private let standards: [String: String]
 
     func has(_ option: Option) -> Bool { values[option.name] != nil }
 
     func text(_ option: Option) -> String? { values[option.name] }
 
-    /// A whole number in the range; the standard when the option is not given.
-    func number(_ option: Option, in range: ClosedRange<Int>, standard: Int) throws(UsageError) -> Int {
-        guard let text = values[option.name] else { return standard }
+    /// A whole number in the range; what the table says when the option is not given.
+    func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int {
+        let text = values[option.name] ?? standards[option.name] ?? ""
         guard let number = Int(text), range.contains(number) else {
             throw UsageError(
                 "\(option.name) wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
@@ -52,6 +54,7 @@ struct Arguments: Sendable {
         }
         self.operands = operands
         self.values = values
+        standards = entry.options.reduce(into: [:]) { $0[$1.name] = $1.standard }
         guard !has(.help) else { return }
         if operands.count < entry.operandCount.lowerBound {
             throw UsageError(

@@ -37,7 +37,7 @@ struct CommandEntry: Sendable {
             name: "demo", operands: "", operandCount: 0...0,
             summary: "show the whole product on a small site of its own, without internet",
             examples: ["larder demo", "larder demo --once"],
-            options: [.port, .once, .quiet], run: DemoCommand.run),
+            options: [.port.otherwise("0"), .once, .quiet], run: DemoCommand.run),
         CommandEntry(
             name: "help", operands: "[COMMAND]", operandCount: 0...1,
             summary: "explain larder or one of its commands",

@@ -5,12 +5,12 @@ struct Option: Sendable, Equatable {
     /// What the help calls its value; nil for a flag.
     let value: String?
     let help: String
-    /// As the help shows it; nil when there is none.
-    let standard: String?
+    /// What holds when it is not given, as the help shows it and `number` reads it; nil when there is none.
+    var standard: String?
 
     static let store = Option(
         name: "--store", value: "DIR", help: "the folder that holds the larder",
-        standard: "$LARDER_STORE, else ~/.local/share/larder")
+        standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder")
     static let quiet = Option(name: "--quiet", value: nil, help: "print errors only", standard: nil)
     static let json = Option(name: "--json", value: nil, help: "print the report as JSON", standard: nil)
     static let perHost = Option(
@@ -24,4 +24,11 @@ struct Option: Sendable, Equatable {
     static let once = Option(
         name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil)
     static let help = Option(name: "--help", value: nil, help: "explain the command", standard: nil)
+
+    /// The same option where something else holds when it is not given.
+    func otherwise(_ standard: String) -> Option {
+        var option = self
+        option.standard = standard
+        return option
+    }
 }

@@ -33,6 +33,15 @@ final class StopRequest: Sendable {
 }
 
 extension Signals {
+    /// Runs `body` as a task that the first signal cancels.
+    func cancelling<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let task = Task(operation: body)
+        onFirst { task.cancel() }
+        return try await task.value
+    }
+
     /// Catches the first signal from here on.
     func first() -> StopRequest {
         let request = StopRequest()

@@ -3,33 +3,33 @@ internal import Glibc
 /// Where output goes: reports to stdout, errors and progress to stderr.
 struct Terminal: Sendable {
     let isQuiet: Bool
+    private let reports: Output
+    private let remarks: Output
+
+    init(isQuiet: Bool, reports: Output = .standard, remarks: Output = .errors) {
+        self.isQuiet = isQuiet
+        self.reports = reports
+        self.remarks = remarks
+    }
 
     /// A person watches stderr.
     var isWatched: Bool { !isQuiet && isatty(STDERR_FILENO) == 1 }
 
     /// The report, or a line of it.
     func say(_ text: String) {
-        guard !isQuiet else { return }
-        Self.write(text + "\n", to: STDOUT_FILENO)
+        guard !isQuiet, !reports.hasFailed else { return }
+        guard let code = reports.write(text + "\n") else { return }
+        // Whoever reads stopped on purpose, as `head` does, and wants to hear nothing of it.
+        if code != EPIPE { fail("cannot write to standard output: \(String(cString: strerror(code)))") }
     }
 
     func fail(_ message: String) {
-        Self.write("larder: \(message)\n", to: STDERR_FILENO)
+        _ = remarks.write("larder: \(message)\n")
     }
 
     /// A line that the next one takes the place of; an empty one clears it.
     func show(_ line: String) {
         guard isWatched else { return }
-        Self.write("\r\u{1b}[K\(line)", to: STDERR_FILENO)
-    }
-
-    private static func write(_ text: String, to file: Int32) {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
-            // Nobody reads any more, or the disk is full: there is nowhere left to say so.
-            guard count > 0 || (count < 0 && errno == EINTR) else { return }
-            rest = rest.dropFirst(max(0, count))
-        }
+        _ = remarks.write("\r\u{1b}[K\(line)")
     }
 }

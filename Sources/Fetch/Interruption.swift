@@ -1,7 +1,6 @@
-internal import Fetch
 internal import Synchronization
 
-/// Asks a crawl to stop soon, from any thread. It then keeps what it has and reports.
+/// Asks whoever turns a loop to stop soon, from any thread.
 package final class Interruption: Sendable {
     private struct State {
         var isRequested = false
@@ -22,7 +21,8 @@ package final class Interruption: Sendable {
         waker?.wake()
     }
 
-    func wakes(_ waker: FetchWaker?) {
+    /// Whose wait a request ends; nil when nobody turns any more.
+    package func wakes(_ waker: FetchWaker?) {
         state.withLock { $0.waker = waker }
     }
 }

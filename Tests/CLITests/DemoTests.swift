@@ -1,0 +1,78 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@Suite struct DemoTests {
+    private static let site =
+        #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
+        + "/Sources/larder/Demo/Site"
+
+    private let home: TemporaryFolder
+
+    init() throws {
+        home = try TemporaryFolder()
+    }
+
+    private func demo(_ options: String..., environment: [String: String] = [:]) throws -> Command {
+        try Command(["demo"] + options, home: home, environment: environment.merging(["TMPDIR": home.path]) { $1 })
+    }
+
+    @Test func `it shows the whole product and leaves nothing behind`() throws {
+        let ending = try demo("--once").wait()
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output.contains("verified"))
+        #expect(home.names().isEmpty)
+    }
+
+    /// A proxy would look for the site in itself; this one is not even there.
+    @Test(arguments: [[:], ["no_proxy": "example.com"], ["NO_PROXY": "example.com"], ["no_proxy": "*"]])
+    func `it needs no proxy`(exceptions: [String: String]) throws {
+        let proxies = ["http_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"]
+        let ending = try demo("--once", environment: exceptions.merging(proxies) { $1 }).wait()
+        #expect(ending.status == 0, "\(ending)")
+    }
+
+    @Test(arguments: [("1. ", [130, 0]), ("2. ", [130, 0]), ("4. ", [130, 0]), ("(Ctrl-C stops)", [0])])
+    func `stopped anywhere, it leaves nothing behind`(line: String, statuses: [Int32]) throws {
+        let command = try demo()
+        #expect(command.read(until: line).contains(line))
+        command.signal(SIGINT)
+        // Where it goes on for a moment it may reach its end, where a signal is how it is meant to stop.
+        #expect(statuses.contains(command.wait().status))
+        #expect(home.names().isEmpty)
+    }
+
+    @Test func `every file of its site is on the mirror`() throws {
+        let command = try demo()
+        let text = command.read(until: "(Ctrl-C stops)")
+        let ports = text.split(separator: "\n").compactMap { line in
+            line.split(separator: ":").last.flatMap { Int($0.prefix { $0.isNumber }) }
+        }
+        let (origin, mirror) = (try #require(ports.first), try #require(ports.last))
+        let client = try RawClient(port: mirror)
+        let paths = Self.paths(below: "")
+        #expect(paths.count > 20)
+        for path in paths {
+            let answer = try client.get(Self.links[path] ?? path, host: "127.0.0.1--\(origin).localhost:\(mirror)")
+            #expect(answer.status == 200, "\(path)")
+        }
+        command.signal(SIGTERM)
+        #expect(command.wait().status == 0)
+    }
+
+    /// How the pages of the site write what they do not link by its path.
+    private static let links = ["/index.html": "/", "/jar.html": "/jar.html?kind=honey"]
+
+    private static func paths(below folder: String) -> [String] {
+        guard let entries = opendir(site + folder) else { return [folder] }
+        defer { closedir(entries) }
+        var paths: [String] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.first != "." { paths += self.paths(below: folder + "/" + name) }
+        }
+        return paths
+    }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+/// What the command does with what it was started with: streams, limits, folders, proxies, signals.
+@Suite struct ProcessTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<a href=/two>two</a>"))
+        origin.on("/two", .page("two"))
+    }
+
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+        try Command(arguments, home: home, environment: environment).wait()
+    }
+
+    /// A manifest of one bundle at the origin, which is not what it says.
+    private func manifest(naming target: String) throws -> String {
+        try home.write(
+            "{\"bundles\": [{\"url\": \"\(origin.url(target))\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}",
+            to: "m.json")
+    }
+
+    @Test(arguments: [
+        (">/dev/full", "No space left on device"),
+        (">&-", "Bad file descriptor"),
+        ("<&- >&-", "Bad file descriptor"),
+    ])
+    func `a report that cannot be written is no success`(redirection: String, reason: String) throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        for arguments in [["status", "--json"], ["--version"], ["help"], ["prefetch", origin.url("/")]] {
+            let ending = try Command(arguments, home: home, shell: "exec \"$0\" \"$@\" \(redirection)").wait()
+            #expect(ending.status == 3, "\(arguments)")
+            #expect(ending.errors == "larder: cannot write to standard output: \(reason)\n")
+        }
+        #expect(try Command(["status", "--quiet"], home: home, shell: "exec \"$0\" \"$@\" >&-").wait().status == 0)
+    }
+
+    @Test func `a reader who goes is told nothing, but it is no success either`() throws {
+        origin.hold("/two")
+        let command = try Command(["prefetch", origin.url("/")], home: home)
+        #expect(origin.waitForRequests(1, to: "/two"))
+        command.stopReading()
+        origin.release("/two")
+        let ending = command.wait()
+        #expect(ending.status == 3)
+        #expect(ending.errors == "")
+    }
+
+    @Test func `a long report goes whole through a pipe that does not wait`() throws {
+        let links = (0..<3000).map { "<a href=https://elsewhere.test/\($0)>\($0)</a>" }
+        origin.on("/", .page(links.joined()))
+        let arguments = ["prefetch", origin.url("/"), "--json"]
+        let ending = try Command(arguments, home: home, blocksOutput: false).wait()
+        #expect(ending.status == 0)
+        #expect(ending.output.utf8.count > 200_000)
+        #expect(try JSONValue.parse(ending.output.utf8.span)["skipped"]?.array?.count == 3000)
+    }
+
+    @Test func `it may open as many files as the machine allows, and serves with a thread a core`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let serve = try Command(
+            ["serve", "--port", "0"], home: home, shell: "ulimit -Sn 100; exec \"$0\" \"$@\"")
+        #expect(serve.read(until: "\n").contains("http://localhost:"))
+        let limits = try #require(Self.lines(of: "/proc/\(serve.process)/limits").first { $0.hasPrefix("Max open") })
+        let words = limits.split(separator: " ")
+        #expect(words[3] != "100")
+        #expect(words[3] == words[4])
+        // A thread takes its name when it first runs, which may be after the line that says where the larder is.
+        let cores = sysconf(Int32(_SC_NPROCESSORS_ONLN))
+        let deadline = ContinuousClock.now + .seconds(10)
+        while try Self.serverThreadCount(of: serve.process) < cores, ContinuousClock.now < deadline { usleep(1000) }
+        #expect(try Self.serverThreadCount(of: serve.process) == cores)
+        serve.signal(SIGTERM)
+        #expect(serve.wait().status == 0)
+    }
+
+    @Test func `a check that this machine fails at says nothing about the bundle`() throws {
+        origin.on("/a.js", .file([UInt8](repeating: 97, count: 2_000_000), type: "text/javascript"))
+        let nowhere = home.file("nowhere")
+        let ending = try larder("check", try manifest(naming: "/a.js"), environment: ["TMPDIR": nowhere])
+        #expect(ending.status == 3, "\(ending)")
+        #expect(ending.output == "")
+        #expect(ending.errors.hasPrefix("larder: \(origin.url("/a.js")): this machine failed (cannot create a file in"))
+        #expect(ending.errors.contains("set TMPDIR"))
+    }
+
+    @Test func `an interrupted check leaves nothing behind`() throws {
+        let scratch = try TemporaryFolder()
+        let body = [UInt8](repeating: 97, count: 3_000_000)
+        origin.on("/a.js", .file(body, type: "text/javascript").dripping(2_000_000, every: .seconds(60)))
+        let command = try Command(
+            ["check", try manifest(naming: "/a.js")], home: home, environment: ["TMPDIR": scratch.path])
+        let deadline = ContinuousClock.now + .seconds(10)
+        while scratch.names().isEmpty, ContinuousClock.now < deadline { usleep(1000) }
+        #expect(!scratch.names().isEmpty)
+        command.signal(SIGINT)
+        #expect(command.wait().status == 130)
+        #expect(scratch.names().isEmpty)
+    }
+
+    @Test(arguments: [("no_proxy", "elsewhere.invalid"), ("NO_PROXY", "a.invalid,elsewhere.invalid")])
+    func `a proxy is asked for every host but those that are excepted`(name: String, hosts: String) throws {
+        let proxy = ["http_proxy": origin.base]
+        _ = try larder("prefetch", "http://elsewhere.invalid/", environment: proxy)
+        #expect(!origin.requests.isEmpty)
+        origin.forgetRequests()
+        let direct = try larder(
+            "prefetch", "http://elsewhere.invalid/", "--store", home.file("other"),
+            environment: proxy.merging([name: hosts]) { $1 })
+        #expect(direct.errors.contains("host not found"))
+        #expect(origin.requests.isEmpty)
+    }
+
+    private static func serverThreadCount(of process: pid_t) throws -> Int {
+        try names(in: "/proc/\(process)/task").count { thread in
+            try lines(of: "/proc/\(process)/task/\(thread)/comm").contains { $0.hasPrefix("larder-serve") }
+        }
+    }
+
+    private static func names(in folder: String) throws -> [String] {
+        let entries = try #require(opendir(folder))
+        defer { closedir(entries) }
+        var names: [String] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.first != "." { names.append(name) }
+        }
+        return names
+    }
+
+    private static func lines(of path: String) throws -> [String] {
+        let file = try #require(fopen(path, "r"))
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 65536)
+        let count = fread(&bytes, 1, bytes.count, file)
+        return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}

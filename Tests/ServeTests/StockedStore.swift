@@ -1,0 +1,49 @@
+import Glibc
+import Markup
+import Store
+import TestOrigin
+
+/// A store in a folder of its own, stocked by hand.
+struct StockedStore {
+    struct Entry {
+        var href: String
+        var text: String?
+        var type = "text/html"
+        var status = 200
+        /// Field lines beside the type, each with its CRLF.
+        var extra = ""
+    }
+
+    let scratch: TemporaryFolder
+    let folder: StoreFolder
+
+    init(_ entries: [Entry]) throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.file("store"))
+        try publish(entries)
+    }
+
+    /// Adds a visit, and publishes it.
+    func publish(_ entries: [Entry]) throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
+        try writer.add(entries.map(response), to: visit)
+        try writer.end(visit, .publish(now: 2))
+    }
+
+    /// Moves the store away, so that nothing is at its path.
+    func takeAway() throws {
+        guard rename(folder.path, scratch.file("taken")) == 0 else { throw SystemError("moving \(folder.path)") }
+    }
+
+    private func response(_ entry: Entry) throws -> NewResponse {
+        let format: BodyFormat = entry.type == "text/html" ? .html : .opaque
+        let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
+        return NewResponse(
+            href: entry.href, referrer: nil, status: entry.status, role: 0,
+            fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: 1,
+            body: try entry.text.map {
+                try NewBody(.bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(), in: folder)
+            })
+    }
+}
