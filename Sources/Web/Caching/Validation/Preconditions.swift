@@ -1,0 +1,95 @@
+/// The conditions that a client puts on its request, and what comes of them (RFC 9110, section 13).
+package struct Preconditions: Sendable, Equatable {
+    package enum Result: Sendable, Equatable {
+        case proceed
+        /// 304
+        case notModified
+        /// 412
+        case failed
+    }
+
+    /// Who answers.
+    package enum Role: Sendable, Equatable {
+        /// A server, or a larder in a server's stead.
+        case origin
+        /// A cache on the way, which leaves `If-Match` and `If-Unmodified-Since` to the origin (RFC 9111, section 4.3.2).
+        case cache
+    }
+
+    private let ifMatch: EntityTagCondition?
+    private let ifNoneMatch: EntityTagCondition?
+    private let ifModifiedSince: String?
+    private let ifUnmodifiedSince: String?
+    private let ifRange: String?
+
+    package init(_ request: HTTPFields) {
+        // Most requests have none: one look at each name, then, costs less than a search for each condition.
+        guard request.list.contains(where: { $0.name.utf8.starts(with: "if-".utf8, by: { $0.lowercasedASCII == $1 }) })
+        else {
+            (ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange) = (nil, nil, nil, nil, nil)
+            return
+        }
+        ifMatch = request.combined("If-Match").map { EntityTagCondition($0) }
+        ifNoneMatch = request.combined("If-None-Match").map { EntityTagCondition($0) }
+        ifModifiedSince = request["If-Modified-Since"]
+        ifUnmodifiedSince = request["If-Unmodified-Since"]
+        ifRange = request["If-Range"]
+    }
+
+    /// Whether there is none, `If-Range` aside.
+    package var isEmpty: Bool {
+        ifMatch == nil && ifNoneMatch == nil && ifModifiedSince == nil && ifUnmodifiedSince == nil
+    }
+
+    /// Evaluates them in the order of section 13.2.2 against a response that would have a 2xx status without them.
+    package func evaluate(
+        _ current: Validator, method: CacheRequest.Method = .get, as role: Role = .origin
+    ) -> Result {
+        if role == .origin {
+            if let ifMatch {
+                guard Self.includesStrongly(ifMatch, current) else { return .failed }
+            } else if let ifUnmodifiedSince, isModified(current, since: ifUnmodifiedSince) {
+                return .failed
+            }
+        }
+        let isRead = method.isAnsweredByStored
+        if let ifNoneMatch {
+            guard Self.includesWeakly(ifNoneMatch, current) else { return .proceed }
+            return isRead ? .notModified : .failed
+        }
+        if isRead, let ifModifiedSince, let modified = current.lastModified, HTTPDate(ifModifiedSince) != nil,
+            Validator.isSameDate(ifModifiedSince, modified)
+        {
+            return .notModified
+        }
+        return .proceed
+    }
+
+    /// Whether a range may be answered with a part: without `If-Range` always, else when it names just this version, by a
+    /// strong entity tag or by a date that is as good as one (section 13.1.5).
+    package func allowsRange(of current: Validator, date: HTTPDate?) -> Bool {
+        guard let ifRange else { return true }
+        if let wanted = HTTPDate(ifRange), !ifRange.utf8.contains(0x22) {
+            // A second in which the file could have changed twice does not tell its versions apart (section 8.8.2.2).
+            return current.lastModified.flatMap { HTTPDate($0) } == wanted && date.map { wanted < $0 } ?? false
+        }
+        guard let wanted = EntityTag(ifRange), let tag = current.entityTag else { return false }
+        return wanted.matchesStrongly(tag)
+    }
+
+    private static func includesStrongly(_ condition: EntityTagCondition, _ current: Validator) -> Bool {
+        condition == .any || current.entityTag.map { condition.includesStrongly($0) } ?? false
+    }
+
+    private static func includesWeakly(_ condition: EntityTagCondition, _ current: Validator) -> Bool {
+        condition == .any || current.entityTag.map { condition.includesWeakly($0) } ?? false
+    }
+
+    /// A date that is none makes the field as if it were not there, and so does a response without one (section 13.1.4).
+    private func isModified(_ current: Validator, since text: String) -> Bool {
+        guard let date = HTTPDate(text), let modified = current.lastModified.flatMap({ HTTPDate($0) }) else {
+            return false
+        }
+        return modified > date
+    }
+}

@@ -1,0 +1,58 @@
+import Testing
+
+@testable import Web
+
+struct LookupCandidateTests {
+    @Test(
+        "candidates come in the order in which to try them",
+        arguments: [
+            ("https://x.example/", false, ["exact https://x.example/", "scheme http://x.example/"]),
+            ("http://x.example/#top", false, ["exact http://x.example/", "scheme https://x.example/"]),
+            (
+                "https://x.example/a", false,
+                [
+                    "exact https://x.example/a", "scheme http://x.example/a", "slash https://x.example/a/",
+                    "scheme+slash http://x.example/a/",
+                ]
+            ),
+            (
+                "https://x.example/a/?v=1&b=2", true,
+                [
+                    "exact https://x.example/a/?v=1&b=2", "scheme http://x.example/a/?v=1&b=2",
+                    "slash https://x.example/a?v=1&b=2", "scheme+slash http://x.example/a?v=1&b=2",
+                    "cache-busters https://x.example/a/?b=2", "scheme+cache-busters http://x.example/a/?b=2",
+                    "query https://x.example/a/", "scheme+query http://x.example/a/",
+                ]
+            ),
+            // What two changes lead to is tried once, as the first of them.
+            (
+                "http://x.example:81/?_=1", true,
+                ["exact http://x.example:81/?_=1", "cache-busters http://x.example:81/"]
+            ),
+            ("http://x.example:81/?q", false, ["exact http://x.example:81/?q"]),
+            ("data:text/plain,x?v=1", false, ["exact data:text/plain,x?v=1", "cache-busters data:text/plain,x"]),
+        ]) func order(text: String, dropsQuery: Bool, expected: [String])
+    {
+        let found = LookupCandidate.all(for: webURL(text), dropsQuery: dropsQuery)
+        #expect(found.map { "\($0.change) \($0.url)" } == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("?_=1", ""), ("?v=1.2&a=b", "?a=b"), ("?a=b&CB=9", "?a=b"), ("?a=b&cb", "?a=b"), ("?1699999999", ""),
+            ("?a&123&b", "?a&b"), ("?ver=1&&t=2", "?"), ("?a=_", nil), ("?1=2", nil), ("?vv=1", nil), ("", nil),
+            ("?", nil),
+            ("?%76=1", nil), ("?a=1&v", "?a=1"),
+        ] as [(String, String?)])
+    func `known cache-busting parameters are left out and the others stay as they are`(query: String, expected: String?)
+    {
+        let found = CacheBusters.known.stripped(webURL("https://x.example/a\(query)"))
+        #expect(found?.href == expected.map { "https://x.example/a\($0)" })
+    }
+
+    @Test func `the list is the caller's`() {
+        let own = CacheBusters(names: ["z"], includesBareNumbers: false)
+        #expect(own.stripped(webURL("https://x.example/?z=1&v=2&3"))?.href == "https://x.example/?v=2&3")
+        #expect(own.stripped(webURL("https://x.example/?v=2&3")) == nil)
+    }
+}

@@ -1,0 +1,32 @@
+import Testing
+
+@testable import Web
+
+struct ByteRangesTests {
+    @Test(
+        arguments: [
+            ("bytes=0-4", [0..<5]), ("bytes=5-", [5..<10]), ("bytes=-3", [7..<10]), ("bytes=0-0", [0..<1]),
+            ("bytes=9-9", [9..<10]), ("bytes=9-99", [9..<10]), ("bytes=-99", [0..<10]), ("BYTES=0-4", [0..<5]),
+            ("bytes=0-1, 4-5,-1", [0..<2, 4..<6, 9..<10]), ("bytes=8-9,0-1", [8..<10, 0..<2]),
+            ("bytes=,0-1,,", [0..<2]),
+            ("bytes=0-5,3-7", [0..<8]), ("bytes=0-9,0-9,0-9", [0..<10]), ("bytes=10-", []), ("bytes=-0", []),
+            ("bytes=10-20,0-0", [0..<1]), ("bytes=0-99999999999999999999", [0..<10]),
+            ("bytes=99999999999999999999-", []), ("bytes=-99999999999999999999", [0..<10]),
+            ("bytes=9223372036854775807-9223372036854775807", []),
+        ] as [(String, [Range<Int>])])
+    func `ranges are cut to what there is`(text: String, expected: [Range<Int>]) throws {
+        #expect(try #require(ByteRanges(text)).resolved(in: 10) == expected)
+    }
+
+    @Test(arguments: [
+        "", "bytes", "bytes=", "bytes=-", "bytes=5-3", "bytes=a-b", "bytes=0-1;2", "bytes 0-1", "items=0-1",
+        "bytes=0 -1",
+        "bytes=0-1 2-3", "bytes=+0-1", "bytes=0--1", "bytes=" + String(repeating: "0-0,", count: 33),
+    ]) func `what is malformed asks for the whole`(text: String) {
+        #expect(ByteRanges(text) == nil)
+    }
+
+    @Test func `an empty body has no ranges`() throws {
+        #expect(try #require(ByteRanges("bytes=0-,-5")).resolved(in: 0).isEmpty)
+    }
+}

@@ -1,0 +1,70 @@
+import Testing
+
+@testable import Web
+
+struct HeldPartsTests {
+    private static func part(_ range: String, _ count: Int, tag: String = "\"1\"") -> HeldParts? {
+        HeldParts(partial: head("Content-Range: bytes \(range)", "ETag: \(tag)"), byteCount: count)
+    }
+
+    @Test func `parts of one version join until they are the whole`() throws {
+        let first = try #require(Self.part("0-3/10", 4))
+        let last = try #require(Self.part("8-9/*", 2))
+        let both = try #require(last.combined(with: first))
+        #expect(both.ranges == [0..<4, 8..<10])
+        #expect(both.total == 10)
+        #expect(!both.isComplete)
+        #expect(both.completion == ["Range": "bytes=4-7", "If-Range": "\"1\""])
+        #expect(last.completion == ["Range": "bytes=0-7", "If-Range": "\"1\""])
+        #expect(first.completion == ["Range": "bytes=4-", "If-Range": "\"1\""])
+        let middle = try #require(Self.part("3-8/10", 6))
+        let all = try #require(both.combined(with: middle))
+        #expect(all.isComplete)
+        #expect(all.ranges == [0..<10])
+        #expect(all.completion == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("0-3/10", 4, "\"2\""), ("0-3/10", 4, "W/\"1\""), ("0-3/11", 4, "\"1\""), ("8-11/12", 4, "\"1\""),
+        ]) func `parts that may be of different versions do not join`(range: String, count: Int, tag: String) throws
+    {
+        let held = try #require(Self.part("5-9/10", 5))
+        let other = try #require(Self.part(range, count, tag: tag))
+        #expect(held.combined(with: other) == nil)
+        #expect(other.combined(with: held) == nil)
+    }
+
+    @Test func `without a strong tag nothing can be completed`() throws {
+        let weak = try #require(Self.part("0-3/10", 4, tag: "W/\"1\""))
+        #expect(weak.combined(with: weak) == nil)
+        #expect(weak.completion == nil)
+    }
+
+    @Test(arguments: [("0-3/10", 5), ("*/10", 4), ("3-0/10", 4), ("0-3/2", 4), ("x", 1)])
+    func `a part that does not say what it is, or came short, is none`(range: String, count: Int) {
+        #expect(Self.part(range, count) == nil)
+    }
+
+    @Test func `a whole that broke off is the part that came`() {
+        let fields = head("Content-Length: 10", "ETag: \"1\"")
+        let broken = HeldParts(whole: fields, byteCount: 4, isComplete: false)
+        #expect(broken.ranges == [0..<4])
+        #expect(broken.completion == ["Range": "bytes=4-", "If-Range": "\"1\""])
+        #expect(HeldParts(whole: fields, byteCount: 10, isComplete: true).isComplete)
+        #expect(HeldParts(whole: [:], byteCount: 0, isComplete: true).isComplete)
+        #expect(!HeldParts(whole: [:], byteCount: 4, isComplete: false).isComplete)
+        #expect(HeldParts(whole: fields, byteCount: 0, isComplete: false).ranges.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("bytes=4-9", true), ("bytes=6-8", true), ("bytes=6-", true), ("bytes=-1", true), ("bytes=-7", false),
+            ("bytes=3-5", false), ("bytes=0-", false), ("bytes=4-5,8-9", true), ("bytes=4-5,0-0", false),
+            ("bytes=10-", false),
+        ]) func `a range is answered from parts when they hold all of it`(text: String, isHeld: Bool) throws
+    {
+        let held = try #require(Self.part("4-9/10", 6))
+        #expect(held.holds(try #require(ByteRanges(text))) == isHeld)
+    }
+}
