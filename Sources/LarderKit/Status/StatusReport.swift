@@ -31,6 +31,9 @@ public struct StatusReport: Sendable, Equatable {
         /// Nil for one that was interrupted, or that runs just now.
         public let finished: Int64?
         public let responses: Int
+
+        /// When it began, in universal time: `2026-01-31T12:00:00Z`.
+        public var startDate: String { HTTPDate(secondsSinceEpoch: started).iso8601 }
     }
 
     /// The report for programs.

@@ -26,6 +26,26 @@ struct CommandEntry: Sendable {
             examples: ["larder status", "larder status --json"],
             options: [.store, .json, .quiet], run: StatusCommand.run),
         CommandEntry(
+            name: "visits", operands: "[SITE]", operandCount: 0...1,
+            summary: "list the visits of the sites, and which is served",
+            examples: ["larder visits", "larder visits https://example.com/"],
+            options: [.store, .quiet], run: VisitsCommand.run),
+        CommandEntry(
+            name: "rollback", operands: "SITE [VISIT]", operandCount: 1...2,
+            summary: "serve an earlier visit of a site, or the one that is named",
+            examples: ["larder rollback https://example.com/", "larder rollback https://example.com/ 3"],
+            options: [.store, .quiet], run: RollbackCommand.run),
+        CommandEntry(
+            name: "diff", operands: "SITE [A] [B]", operandCount: 1...3,
+            summary: "say what changed of a site from one visit to another",
+            examples: ["larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json"],
+            options: [.store, .json, .quiet], run: DiffCommand.run),
+        CommandEntry(
+            name: "fsck", operands: "", operandCount: 0...0,
+            summary: "compare everything that is held with its digest",
+            examples: ["larder fsck", "larder fsck --repair"],
+            options: [.store, .repair, .json, .quiet], run: FsckCommand.run),
+        CommandEntry(
             name: "check", operands: "MANIFEST", operandCount: 1...1,
             summary: "compare bundles with the digests in a manifest (a file or a URL)",
             examples: [

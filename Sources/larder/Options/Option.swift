@@ -23,6 +23,9 @@ struct Option: Sendable, Equatable {
         name: "--base", value: "URL", help: "what the manifest's relative URLs are relative to", standard: nil)
     static let once = Option(
         name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil)
+    static let repair = Option(
+        name: "--repair", value: nil, help: "take damaged bodies out of service, and remove what nothing refers to",
+        standard: nil)
     static let help = Option(name: "--help", value: nil, help: "explain the command", standard: nil)
 
     /// The same option where something else holds when it is not given.

@@ -1,0 +1,84 @@
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Serves another visit of a site from now on: the complete one before the one that is served, or the one that is named.
+    ///
+    /// - Returns: The number of the visit that is served now.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, `.machine` when the store fails or the
+    ///   site is being prefetched.
+    @discardableResult
+    public func rollBack(_ site: String, to visit: Int64? = nil) async throws(LarderError) -> Int64 {
+        let folder = folder
+        return try await Self.onThread("larder-rollback") { () throws(LarderError) in
+            do throws(StoreError) {
+                let held = try Self.site(named: site, in: StoreReader(folder).sites())
+                let target = if let visit { visit } else { try Self.visitBefore(of: held) }
+                try StoreWriter(folder).publish(visit: target, of: held)
+                return target
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
+    /// What readers see differently of a site in one visit and in another: as a rule the one before the served one, and
+    /// the served one.
+    ///
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit.
+    public func difference(
+        of site: String, from first: Int64? = nil, to second: Int64? = nil
+    ) async throws(LarderError) -> DifferenceReport {
+        let folder = folder
+        return try await Self.onThread("larder-diff") { () throws(LarderError) in
+            do throws(StoreError) {
+                let reader = try StoreReader(folder)
+                let held = try Self.site(named: site, in: reader.sites())
+                guard let to = second ?? held.published ?? held.visits.last?.id else { throw Self.noVisit(1, of: held) }
+                let from = if let first { first } else { try Self.visitBefore(of: held, than: to) }
+                for visit in [from, to] where !held.visits.contains(where: { $0.id == visit }) {
+                    throw Self.noVisit(visit, of: held)
+                }
+                return DifferenceReport(
+                    site: held.name, from: from, to: to, try reader.difference(from: from, to: to))
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
+    /// A site by its name, by its address as a person writes it, or by its host when only one site has that.
+    private static func site(named text: String, in sites: [Site]) throws(StoreError) -> Site {
+        let href = (try? startURL(text))?.href
+        if let site = sites.first(where: { $0.name == text || $0.name == href }) { return site }
+        let onHost = sites.filter { WebURL($0.name)?.host == text }
+        if onHost.count == 1, let site = onHost.first { return site }
+        let names = sites.map(\.name).joined(separator: ", ")
+        throw StoreError(
+            .unusable, doing: "find the site", path: text, detail: "the larder does not hold it",
+            advice: names.isEmpty ? "it holds none yet" : "it holds: \(names)")
+    }
+
+    private static func visitBefore(of site: Site, than visit: Int64? = nil) throws(StoreError) -> Int64 {
+        let bound = visit ?? site.published ?? .max
+        guard let before = site.visits.last(where: { $0.id < bound && $0.finished != nil }) else {
+            throw StoreError(
+                .unusable, doing: "find an earlier visit of", path: site.name, detail: "there is none that is complete",
+                advice: "see its visits with: larder visits")
+        }
+        return before.id
+    }
+
+    private static func noVisit(_ visit: Int64, of site: Site) -> StoreError {
+        StoreError(
+            .unusable, doing: "find a visit of", path: site.name, detail: "it has no visit \(visit)",
+            advice: "see its visits with: larder visits")
+    }
+}
+
+extension LarderError {
+    /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
+    init(lookingUp error: StoreError) {
+        self.init(error.reason == .unusable ? .input : .machine, error.description)
+    }
+}

@@ -1,0 +1,38 @@
+internal import LarderKit
+
+/// `larder fsck [--repair]`
+enum FsckCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.inspect(repair: arguments.has(.repair)) { count in
+                terminal.show("\(Quantities.grouped(count)) bodies checked")
+            }
+            terminal.show("")
+            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            return report.isSound ? .done : .incomplete
+        }
+    }
+
+    private static func text(of report: InspectionReport, _ arguments: Arguments) -> String {
+        var lines: [String] = []
+        for damage in report.damaged {
+            lines.append("damaged \(damage.sha256): \(damage.fault)")
+            lines += damage.addresses.map { "  \($0)" }
+        }
+        lines += report.databaseFaults.map { "database: \($0)" }
+        let checked = Quantities.count(report.bodiesChecked, "body", plural: "bodies")
+        let bytes = Quantities.bytes(report.bytesChecked)
+        let damaged = report.isSound ? "all as they were fetched" : "\(report.damaged.count) damaged"
+        lines.append("\(checked), \(bytes): \(damaged)")
+        if report.orphanBodies > 0 || !report.orphanFiles.isEmpty {
+            let orphans = report.orphanBodies + report.orphanFiles.count
+            lines.append("\(orphans) left over, which nothing refers to" + (report.isRepaired ? ": removed" : ""))
+        }
+        if report.isRepaired, !report.damaged.isEmpty {
+            lines.append("What was damaged is out of service; prefetch its sites again to have it")
+        } else if !report.damaged.isEmpty {
+            lines.append("To take it out of service: \(arguments.command("fsck", ["--repair"]))")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,81 @@
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct VisitCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<a href=/two>2</a>"))
+        origin.on("/two", .page("one"))
+        origin.on("/old", .page("moving"))
+    }
+
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        try Command(arguments, home: home).wait()
+    }
+
+    private var site: String { origin.url("/") }
+
+    @Test func `visits are listed, compared and rolled back`() throws {
+        #expect(try larder("prefetch", site).status == 0)
+        origin.on("/", .page("<a href=/two>2</a><a href=/three>3</a>"))
+        origin.on("/two", .failure(404))
+        origin.on("/three", .page("three"))
+        #expect(try larder("prefetch", site).status == 0)
+
+        let visits = try larder("visits").output
+        #expect(visits.hasPrefix("\(site)\n  visit 1, 20"))
+        #expect(visits.contains("Z: 3 responses, served\n"))
+
+        let diff = try larder("diff", site)
+        #expect(diff.output.contains("added   \(origin.url("/three"))\n"))
+        #expect(diff.output.contains("changed \(site)\n"))
+        #expect(diff.output.contains("gone    \(origin.url("/two"))\n"))
+        #expect(diff.output.contains("visit 1 to 2: 1 added, 1 changed, 1 gone, 0 moved"))
+        let json = try larder("diff", site, "2", "1", "--json").output
+        #expect(try JSONValue.parse(json.utf8.span)["gone"]?[0]?.string == origin.url("/three"))
+
+        #expect(try larder("rollback", "127.0.0.1").output == "127.0.0.1: visit 1 is served now\n")
+        #expect(try larder("visits", site).output.contains("visit 1, "))
+        #expect(try larder("status").output.contains("visit 1 is served"))
+        #expect(try larder("rollback", site, "2").status == 0)
+        #expect(try larder("status").output.contains("visit 2 is served"))
+    }
+
+    @Test func `what there is not is named, with what there is`() throws {
+        #expect(try larder("prefetch", site).status == 0)
+        let unknown = try larder("rollback", "https://elsewhere.test/")
+        #expect(unknown.status == 2)
+        #expect(unknown.errors.contains("https://elsewhere.test/: the larder does not hold it; it holds: \(site)"))
+        #expect(try larder("rollback", site).errors.contains("there is none that is complete; see its visits with"))
+        #expect(try larder("rollback", site, "9").status == 2)
+        #expect(try larder("diff", site, "1", "9").errors.contains("it has no visit 9"))
+        #expect(try larder("diff", site, "x").errors.contains("\"x\" is no visit: visits are numbers"))
+        #expect(try larder("visits", "https://elsewhere.test/").status == 2)
+    }
+
+    @Test func `a flipped bit is found, taken out of service, and fetched again`() throws {
+        origin.on("/two", .file([UInt8](repeating: 3, count: 200_000), type: "image/png"))
+        #expect(try larder("prefetch", site).status == 0)
+        #expect(try larder("fsck").output.contains("2 bodies, 200.0 kB: all as they were fetched"))
+
+        let folder = ".local/share/larder/bodies/"
+        let name = try #require(home.names(in: folder).first)
+        var bytes = [UInt8](repeating: 3, count: 200_000)
+        bytes[100_000] = 2
+        try home.write(bytes, to: folder + name)
+        let found = try larder("fsck")
+        #expect(found.status == 1)
+        #expect(found.output.contains("damaged \(name): its bytes have changed\n  \(origin.url("/two"))\n"))
+        #expect(found.output.contains("To take it out of service: larder fsck --repair"))
+        #expect(try larder("fsck", "--repair", "--json").status == 1)
+        #expect(try larder("fsck").status == 0)
+        #expect(try larder("prefetch", site).status == 0)
+        #expect(home.names(in: folder) == [name])
+        #expect(try larder("fsck").output.contains("all as they were fetched"))
+    }
+}
