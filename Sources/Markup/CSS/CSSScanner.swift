@@ -51,7 +51,7 @@ struct CSSScanner {
         while let token = lexer.next() {
             switch token {
             case .string(let range): string(range)
-            case .url(let range): address(range, .cssURL)
+            case .url(let range): address(range, .cssURL, from: lexer.tokenStart)
             case .function(let name): function(name)
             case .atKeyword(let name): atKeyword(name)
             case .open(let mark): open(mark)
@@ -65,16 +65,17 @@ struct CSSScanner {
     }
 
     private mutating func string(_ range: Range<Int>) {
+        let scope = scopes.last?.scope
+        let start = scope == .address ? functionStart : lexer.tokenStart
+        // What a url() that is never closed says further on is no address of its own.
+        if scope == .address { scopes[scopes.count - 1].scope = .plain }
         if case .importing = prelude {
-            address(range, .cssString)
+            address(range, .cssString, from: start)
             return
         }
-        switch scopes.last?.scope {
-        case .address:
-            scopes[scopes.count - 1].scope = .plain
-            address(range, .cssString)
-        case .images: address(range, .cssString)
-        case .loader: if isSource(range) { address(range, .cssString) }
+        switch scope {
+        case .address, .images: address(range, .cssString, from: start)
+        case .loader: if isSource(range) { address(range, .cssString, from: start) }
         case .plain, .font, nil: break
         }
     }
@@ -89,18 +90,25 @@ struct CSSScanner {
         return index >= 3 && text.bytes.starts(with: "src", at: index - 3)
     }
 
-    private mutating func address(_ range: Range<Int>, _ inner: LinkContext.Inner) {
-        let range = inner == .cssString ? text.bytes.trimmed(range) : range
+    /// `start` is where the string or the function around it starts.
+    private mutating func address(_ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int) {
+        let range = inner == .cssString ? trimmed(range) : range
         switch prelude {
         case .naming: return
         case .importing(let end):
             prelude = .none
-            let isArgument = inner == .cssString && scopes.last?.scope == .address
-            guard isBlank(end..<(isArgument ? functionStart : lexer.tokenStart)) else { return }
+            guard start >= end, isBlank(end..<start) else { return }
             sink.add(range, in: text, .style, inner)
         case .none, .fontFace:
             sink.add(range, in: text, openFonts > 0 ? .font : kind, inner)
         }
+    }
+
+    /// Without white space at the ends, but for that which belongs to an escape.
+    private func trimmed(_ range: Range<Int>) -> Range<Int> {
+        let inside = text.bytes.trimmed(range)
+        let endsInEscape = !inside.isEmpty && text.bytes[inside.upperBound - 1] == UInt8(ascii: "\\")
+        return inside.lowerBound..<(endsInEscape ? range.upperBound : inside.upperBound)
     }
 
     private mutating func function(_ range: Range<Int>) {

@@ -21,6 +21,9 @@ enum CSSText {
                 index += index + 1 < bytes.count && bytes[index + 1] == 0x0A ? 2 : 1
             } else if bytes[index].isHex {
                 output.append(codePoint: hexEscape(bytes, &index))
+            } else if bytes[index] == 0 {
+                output.append(codePoint: 0xFFFD)
+                index += 1
             } else {
                 output.append(bytes[index])
                 index += 1

@@ -12,14 +12,32 @@ struct ReferenceWriter {
         isUTF8 = encoding == .utf8
     }
 
-    /// Appends `reference`, escaped for `context`, to `output`.
-    mutating func write(_ reference: String, _ context: LinkContext, into output: inout [UInt8]) {
+    /// Appends `reference`, escaped for `context`, to `output`. `previous` is the byte in front of the place.
+    mutating func write(
+        _ reference: String, _ context: LinkContext, after previous: UInt8, into output: inout [UInt8]
+    ) {
+        // `&quot` needs no semicolon, but what is behind it must not go on with the name.
+        let followsName = context.levels > 0 && (previous.isLetter || previous.isDigit)
+        var reference = reference
+        if !followsName, reference.withUTF8({ Self.append($0, ifPlain: &output) }) { return }
         text.removeAll(keepingCapacity: true)
         text.append(contentsOf: reference.utf8)
         if !isUTF8 { each { Self.percent($0, $0 >= 0x80, into: &$1) } }
         inside(context.inner)
-        for _ in 0..<context.levels { markup(context.isUnquoted, context.isXML) }
+        for _ in 0..<context.levels { markup(isUnquoted: context.isUnquoted, followsName: followsName) }
         output.append(contentsOf: text)
+    }
+
+    /// Appends what every context writes as it is, as most addresses are; false when it is not such.
+    private static func append(_ reference: Bytes, ifPlain output: inout [UInt8]) -> Bool {
+        // Letters, digits and !#%+-./:;?@_~
+        let low: UInt64 = 1 << 33 | 1 << 35 | 1 << 37 | 1 << 43 | 0x7 << 45 | 0xFFF << 48 | 1 << 63
+        let high: UInt64 = 0x3FF_FFFF << 1 | 0x3FF_FFFF << 33 | 1 << 0 | 1 << 31 | 1 << 62
+        for byte in reference {
+            guard byte < 0x80, (byte < 64 ? low : high) >> UInt64(byte & 63) & 1 != 0 else { return false }
+        }
+        output.append(contentsOf: reference)
+        return true
     }
 
     private mutating func inside(_ inner: LinkContext.Inner) {
@@ -51,8 +69,10 @@ struct ReferenceWriter {
         }
     }
 
-    private mutating func markup(_ isUnquoted: Bool, _ isXML: Bool) {
+    private mutating func markup(isUnquoted: Bool, followsName: Bool) {
+        var isFirst = followsName
         each { byte, output in
+            defer { isFirst = false }
             switch byte {
             case UInt8(ascii: "&"): output.append(contentsOf: "&amp;".utf8)
             case UInt8(ascii: "<"): output.append(contentsOf: "&lt;".utf8)
@@ -60,13 +80,19 @@ struct ReferenceWriter {
             case UInt8(ascii: "\""): output.append(contentsOf: "&quot;".utf8)
             case UInt8(ascii: "'"): output.append(contentsOf: "&#39;".utf8)
             case 0x09, 0x0A, 0x0D, 0x0C, 0x20, UInt8(ascii: "="), UInt8(ascii: "`"):
-                if isUnquoted || byte == 0x0D {
-                    output.append(contentsOf: "&#\(byte);".utf8)
-                } else {
-                    output.append(byte)
-                }
-            default: output.append(byte)
+                Self.append(byte, asNumber: isUnquoted || byte == 0x0D || isFirst, to: &output)
+            default:
+                let wouldGoOn = byte.isLetter || byte.isDigit || byte == UInt8(ascii: ";")
+                Self.append(byte, asNumber: isFirst && wouldGoOn, to: &output)
             }
+        }
+    }
+
+    private static func append(_ byte: UInt8, asNumber: Bool, to output: inout [UInt8]) {
+        if asNumber {
+            output.append(contentsOf: "&#\(byte);".utf8)
+        } else {
+            output.append(byte)
         }
     }
 

@@ -4,8 +4,8 @@ internal import Web
 package struct Splicer {
     /// Appends the body to `output`, each reference replaced by what `replacement` makes of it.
     ///
-    /// `replacement` gets the occurrence and its reference as a browser reads it; nil or nothing keeps the bytes as
-    /// they stand. What it returns is escaped for the place. Only occurrences with all the flags of `only` are read and
+    /// `replacement` gets the occurrence and its reference as a browser reads it; nil, nothing or that same reference keeps
+    /// the bytes as they stand. What it returns is escaped for the place. Only occurrences with all the flags of `only` are read and
     /// asked about, so the cost of serving a page is that of copying it and of its few links to other origins. A body
     /// whose table ``LinkTable/isTranscoded`` comes out in UTF-8.
     package static func splice(
@@ -31,12 +31,15 @@ package struct Splicer {
             let range = occurrence.range
             // A table that belongs to another body must not make this one worse.
             guard range.lowerBound >= copied, range.upperBound <= body.count else { continue }
-            let replaced = reader.withReference(body.part(range), occurrence.context) {
-                replacement(occurrence, Span(_unsafeElements: $0))
+            let replaced = reader.withReference(body.part(range), occurrence.context) { reference in
+                let text = replacement(occurrence, Span(_unsafeElements: reference))
+                // There are many ways to write a reference: the one that stands there is right.
+                return text.flatMap { $0.isEmpty || $0.utf8.elementsEqual(reference) ? nil : $0 }
             }
-            guard let replaced, !replaced.isEmpty else { continue }
+            guard let replaced else { continue }
             output.append(contentsOf: body.part(copied..<range.lowerBound))
-            writer.write(replaced, occurrence.context, into: &output)
+            let previous = range.lowerBound > 0 ? body[range.lowerBound - 1] : 0
+            writer.write(replaced, occurrence.context, after: previous, into: &output)
             copied = range.upperBound
         }
         output.append(contentsOf: body.part(copied..<body.count))

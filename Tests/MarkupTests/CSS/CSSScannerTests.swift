@@ -23,6 +23,9 @@ import Testing
             ("a{behavior:url(x)}", ["x"]), ("a{} /*# sourceMappingURL=x.map */", ["x.map"]),
             ("<!-- a{b:url(x)} -->", ["x"]),
             ("a{b:url(data:,x) url(#y)}", ["#y"]), ("a\\{b:url(x)", ["x"]), ("a{b:\"\\\"url(x)\"}", []), ("\\", []),
+            // A url() that is not closed, with another import inside of it.
+            ("@import url('x' y;@import 'z';", ["x", "z"]), ("src(@import 'x'", []), ("a{b:url('x' 'y')}", ["x"]),
+            ("a{b:url(x\\\0)}", ["x\u{FFFD}"]), ("a{b:url('x\\\n", ["x"]),
         ] as [(String, [String])])
     func addresses(_ css: String, _ references: [String]) {
         let scan = Scan(css, .css)

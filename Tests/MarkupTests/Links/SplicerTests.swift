@@ -45,6 +45,36 @@ import Web
         #expect(String(decoding: again, as: UTF8.self) == document.text)
     }
 
+    @Test("A replacement does not run into a character reference in front of it")
+    func unfinishedReference() {
+        let body = Array(
+            "<p style=b:url(&quot/x&quot)><p style=b:url(&#39/x')><iframe srcdoc='&lt;p style=b:url(&ampquot/x)>'>".utf8
+        )
+        for replacement in ["http://a/b", "0/1", "=", ";a", "/b"] {
+            var output: [UInt8] = []
+            Splicer.splice(body.span, Scan(body).table, into: &output) { _, _ in replacement }
+            #expect(Scan(output).references == [replacement, replacement, replacement])
+        }
+    }
+
+    @Test("A line end that an escape takes with it goes with the reference")
+    func lineEnd() {
+        let body = Array("a{b:url('x\\\n')}".utf8)
+        var output: [UInt8] = []
+        Splicer.splice(body.span, Scan(body, .css).table, into: &output) { _, _ in "y" }
+        #expect(String(decoding: output, as: UTF8.self) == "a{b:url('y')}")
+    }
+
+    @Test("A reference that is replaced by itself stays as it is written")
+    func itself() {
+        let body = Array("<a href=a?b&c=d><a href='&#x61;'><p style='b:url(\\61 )'><img srcset='a,b 1x'>".utf8)
+        var output: [UInt8] = []
+        Splicer.splice(body.span, Scan(body).table, into: &output) { _, reference in
+            reference.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(output == body)
+    }
+
     @Test("White space is percent-encoded where it would end the reference")
     func space() {
         let body = Array(
