@@ -55,7 +55,14 @@ let package = Package(
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
         tests("LarderKitTests", ["Web", "LarderKit"]),
         tests("CLITests", ["Web", "larder"]),
-        tests("BrowserTests", ["Web", "LarderKit"]),
+        tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
+
+        .executableTarget(
+            name: "Fuzz", dependencies: ["Web", "Markup"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "MarkupBenchmark", dependencies: ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup",
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

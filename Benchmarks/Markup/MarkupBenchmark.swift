@@ -1,0 +1,27 @@
+internal import Glibc
+internal import Markup
+
+/// Measures what `Benchmarks/markup` asks for: lines `NAME<tab>PATH` on its standard input, files of one format a name.
+///
+/// Prints one JSON object a measurement. The argument is the number of rounds.
+@main enum MarkupBenchmark {
+    static func main() {
+        let rounds = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 5
+        var names: [String] = []
+        var sets: [String: FileSet] = [:]
+        while let line = readLine() {
+            let words = line.split(separator: "\t", maxSplits: 1).map(String.init)
+            guard words.count == 2, let body = FileSet.read(words[1]) else {
+                perror(line)
+                exit(1)
+            }
+            if sets[words[0]] == nil { names.append(words[0]) }
+            sets[words[0], default: FileSet(name: words[0], path: words[1])].add(body, path: words[1])
+        }
+        for set in names.compactMap({ sets[$0] }) {
+            let meter = Meter(set: set, rounds: max(rounds, 1))
+            MarkupCases.run(meter)
+            if set.format == .html { AddressCases.run(meter) }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Testing
+
+/// What a browser asks for when it loads pages of a real site, compared with what is found in their bytes:
+///
+///     LARDER_REAL_SITE=/usr/share/doc/python3.11/html LARDER_REAL_COUNT=10 scripts/test --filter Requested
+///
+/// So many pages are taken, evenly from all that there are, unless `LARDER_REAL_PAGES` names them.
+@Suite(
+    .enabled(if: Chromium.isInstalled, "chromium is not installed"),
+    .enabled(if: RealSite.folder != nil, "LARDER_REAL_SITE names no folder"))
+struct RequestedTests {
+    @Test func `whatever a page asks for before a script has run is found in its bytes`() throws {
+        let folder = try #require(RealSite.folder)
+        let site = try RequestedSite(folder)
+        let pages = RequestedSite.pages(of: folder)
+        var asked = 0
+        var missed = 0
+        var absent = 0
+        var revealed: [String: [String]] = [:]
+        for page in pages {
+            let comparison = try site.compare(page)
+            #expect(comparison.missed.isEmpty, "\(page)")
+            asked += comparison.asked.count
+            missed += comparison.missed.count
+            absent += comparison.absent.count
+            for request in comparison.revealed { revealed[request, default: []].append(page) }
+        }
+        let revealedCount = revealed.values.reduce(0) { $0 + $1.count }
+        print(
+            "\(folder): \(pages.count) pages, \(asked) requests (\(absent) failed), \(asked - missed - revealedCount) found,",
+            "\(missed) missed, \(revealedCount) that only a script which ran has asked for:")
+        for (request, pages) in revealed.sorted(by: { $0.key < $1.key }) {
+            print("    \(request) on \(pages.count) pages, such as \(pages[0])")
+        }
+    }
+}
