@@ -22,6 +22,7 @@ import Testing
                 href: "https://example.test/moved", status: 301, extra: "Location: https://example.test/big?x=1\r\n"),
             .init(href: "https://example.test/gone", status: 404),
             .init(href: "http://example.test:8080/", text: "plain", type: "text/plain"),
+            .init(href: "https://example.test/a|b?c=|", text: "bar", type: "text/plain"),
             // The two schemes of a host have one local name.
             .init(href: "http://example.test/up", status: 301, extra: "Location: https://example.test/up#there\r\n"),
             .init(href: "https://example.test/down", status: 302, extra: "Location: http://example.test/down\r\n"),
@@ -98,6 +99,10 @@ import Testing
 
     @Test func `a port is part of the name`() throws {
         #expect(try get("/", host: "example.test--8080.localhost").text == "plain")
+    }
+
+    @Test func `an address is found as the browser writes it, too`() throws {
+        #expect(try get("/a%7Cb?c=%7C").text == "bar")
     }
 
     @Test func `what is not held is a miss at once, as a page for people`() throws {

@@ -46,14 +46,19 @@ final class MirrorResponder: Responder {
         if Portal.isName(name) { return (try portal.answer(target, reader: reader), false) }
         let origins = OriginNames.origins(of: name)
         guard !origins.isEmpty else { return (refusal(authority), false) }
-        for origin in origins {
-            guard let url = WebURL(origin + target), let response = try reader.response(for: url.href) else { continue }
+        for address in Self.spellings(of: target).flatMap({ target in origins.map { $0 + target } }) {
+            guard let url = WebURL(address), let response = try reader.response(for: url.href) else { continue }
             let stored = HTTPFields(block: response.fields.utf8.span)
             // What it leads to is held under the other scheme, or not at all.
             if response.isRedirect, fields.leadToThemselves(stored, base: url) { continue }
             return try show(response, stored, url, reader)
         }
         return (MissPage.answer(origins[0] + target, accept: request.accept, layout: layout), false)
+    }
+
+    /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path as `%7C`.
+    private static func spellings(of target: String) -> [String] {
+        target.utf8.contains("%7C".utf8) ? [target, target.replacing("%7C", with: "|")] : [target]
     }
 
     private func show(
