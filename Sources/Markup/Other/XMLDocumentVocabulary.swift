@@ -17,7 +17,8 @@ final class XMLDocumentVocabulary: XMLVocabulary {
 
     func closed(_ scanner: XMLScanner) {
         guard scanner.isElement("opensearchdescription", out: 1) else { return }
-        if scanner.isElement("image") { scanner.addContent(.icon) }
+        // Only a browser that installs the search engine loads its picture; no page needs it.
+        if scanner.isElement("image") { scanner.addContent(.sharing) }
         if scanner.isElement("searchform") { scanner.addContent(.page) }
     }
 

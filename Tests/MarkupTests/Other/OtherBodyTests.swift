@@ -118,7 +118,7 @@ import Testing
             Case(
                 .xml,
                 "<OpenSearchDescription><Image>a.ico</Image><Url template='http://x/?q={searchTerms}'/></OpenSearchDescription>",
-                "icon a.ico", "submission http://x/?q={searchTerms}"),
+                "sharing a.ico", "submission http://x/?q={searchTerms}"),
             Case(.feed, "<rss><link>a<link>b", "page b"), Case(.feed, "<"), Case(.feed, "<rss><a href='x", "page x"),
             Case(.feed, "<rss><link>a", "page a"),
             Case(.feed, "<rss><!-- <link>a</link> --><link>b</link>", "page b"),
