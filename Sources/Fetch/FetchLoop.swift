@@ -69,7 +69,8 @@ package final class FetchLoop {
             curl_multi_remove_handle(waker.multi, handle)
             guard let transfer = running.removeValue(forKey: handle) else { continue }
             if let result = transfer.finish(code) { results.append(result) }
-            idle.append(transfer)
+            // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up the next.
+            if code == CURLE_OK { idle.append(transfer) }
         }
     }
 

@@ -162,6 +162,31 @@ import Web
         #expect(unreachable.mayPass)
     }
 
+    @Test func `what failed spoils nothing that is fetched afterwards`() throws {
+        origin.on("/", .page("here"))
+        let closed = try TestOrigin()
+        let refused = closed.url("/")
+        closed.stop()
+        let loop = try FetchLoop(options())
+        for round in 0..<5 {
+            let urls = ["http://no-such-host.invalid/", refused, origin.url("/")]
+            for (number, url) in urls.enumerated() {
+                loop.start(FetchRequest(number: UInt32(number), url: try #require(WebURL(url))))
+            }
+            var kinds: [UInt32: FetchFailure.Kind?] = [:]
+            while kinds.count < urls.count {
+                for result in try loop.turn(waitingAtMost: .seconds(20)) {
+                    if case .failure(let failure) = result.outcome {
+                        kinds[result.number] = failure.kind
+                    } else {
+                        kinds[result.number] = .some(nil)
+                    }
+                }
+            }
+            #expect(kinds == [0: .unknownHost, 1: .unreachable, 2: nil], "round \(round)")
+        }
+    }
+
     @Test func `a batch follows redirects and reports what refuses`() throws {
         origin.on("/old", .redirect(to: "/new"))
         origin.on("/new", .page("here"))
