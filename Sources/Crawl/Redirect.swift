@@ -8,7 +8,7 @@ struct Redirect {
     /// Nil for a status that is no redirect. 300 and 304 are none: the one offers a choice, the other was not asked for.
     init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
         switch status {
-        case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.withoutFragment }
+        case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.key }
         default: return nil
         }
     }

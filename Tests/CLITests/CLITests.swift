@@ -121,6 +121,10 @@ import Web
         (["prefetch"], 2, "larder: larder prefetch wants URL..., such as: larder prefetch https://example.com/docs/\n"),
         (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
         (["prefetch", "ftp://a.test/"], 2, "larder: ftp://a.test/ cannot be prefetched: only http and https can\n"),
+        (
+            ["prefetch", "http://user:secret@a.test/"], 2,
+            "larder: the address of a.test has a user name or a password in it: leave them out, nothing may keep them\n"
+        ),
         (["status", "--jsno"], 2, "larder: larder status has no option --jsno; did you mean --json?\n"),
         (["serve", "--port", "http"], 2, "larder: --port wants a number from 0 to 65535, not \"http\"\n"),
         (["serve", "--port"], 2, "larder: --port wants a value: --port N\n"),

@@ -92,6 +92,15 @@ import Web
         #expect(try text("/new?x") != nil)
     }
 
+    @Test func `credentials in a link are neither sent nor kept`() throws {
+        let link = origin.url("/two").replacing("http://", with: "http://user:secret@")
+        origin.on("/", .page("<a href=\(link)>2</a>"))
+        origin.on("/two", .page("two"))
+        #expect(try crawl().pages == 2)
+        #expect(try text("/two") != nil)
+        #expect(origin.requests(to: "/two").allSatisfy { $0["Authorization"] == nil })
+    }
+
     @Test func `what fails for a moment is asked for again`() throws {
         origin.on("/", .failure(503), .page("second time lucky"))
         let report = try crawl()

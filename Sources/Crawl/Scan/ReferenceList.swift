@@ -49,14 +49,14 @@ struct ReferenceList {
                 utf8: bytes.extracting(reference.range), base: reference.ignoresBase ? url : base,
                 queryEncoding: table.encoding)
             guard let target, !target.isInert else { continue }
-            links.append(FoundLink(url: target.withoutFragment, role: reference.role, isGuess: reference.isGuess))
+            links.append(FoundLink(url: target.key, role: reference.role, isGuess: reference.isGuess))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),
                 let target = WebURL(link.reference(fromBodyAt: url.path), base: base), !target.isInert
             else { continue }
             links.append(
-                FoundLink(url: target.withoutFragment, role: role, isGuess: link.flags.contains(.isGuess)))
+                FoundLink(url: target.key, role: role, isGuess: link.flags.contains(.isGuess)))
         }
         return links
     }

@@ -53,7 +53,12 @@ extension Larder {
         guard url.isHTTP else {
             throw LarderError(.input, "\(text) cannot be prefetched: only http and https can")
         }
-        return url.withoutFragment
+        guard !url.hasCredentials else {
+            throw LarderError(
+                .input,
+                "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them")
+        }
+        return url.key
     }
 
     /// Whether what stands before the first slash ends with a colon: `https://a`, not `a:80/` nor `a/?u=https://b`.

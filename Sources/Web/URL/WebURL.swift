@@ -80,6 +80,10 @@ extension WebURL {
         return WebURL(href: href, layout: bare)
     }
 
+    /// With neither fragment nor credentials: what a larder keys by. Whoever wrote a password into an address did not mean
+    /// it to be kept.
+    package var key: WebURL { withoutFragment.withoutCredentials }
+
     /// Whether the path is one opaque string, as in `mailto:` and `data:`, against which nothing can be resolved.
     package var hasOpaquePath: Bool {
         !layout.hasAuthority && !(layout.pathEnd > layout.pathStart && byte(at: layout.pathStart) == UInt8(ascii: "/"))
