@@ -47,7 +47,10 @@ package final class StoreWriter {
             return try find.first(.text(name)) { $0.integer(0) } ?? 0
         }
         try locks.hold(site: site, named: name)
-        try connection.prepare("UPDATE site SET start = ? WHERE id = ?").run(start, .integer(site))
+        // A run that ended before we had the lock may have taken the site's row along.
+        try connection.prepare(
+            "INSERT INTO site (id, name, start) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET start = excluded.start"
+        ).run(.integer(site), .text(name), start)
         // What is older would be published as if it were today's.
         let unfinished = try connection.prepare(
             "SELECT id FROM visit WHERE site = ? AND finished IS NULL AND started > ? ORDER BY id DESC"

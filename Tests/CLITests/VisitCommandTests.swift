@@ -40,7 +40,7 @@ import Web
         #expect(try JSONValue.parse(json.utf8.span)["gone"]?[0]?.string == origin.url("/three"))
 
         #expect(try larder("rollback", "127.0.0.1").output == "127.0.0.1: visit 1 is served now\n")
-        #expect(try larder("visits", site).output.contains("visit 1, "))
+        #expect(try larder("visits", "127.0.0.1").output == larder("visits", site).output)
         #expect(try larder("status").output.contains("visit 1 is served"))
         #expect(try larder("rollback", site, "2").status == 0)
         #expect(try larder("status").output.contains("visit 2 is served"))
@@ -55,7 +55,9 @@ import Web
         #expect(try larder("rollback", site, "9").status == 2)
         #expect(try larder("diff", site, "1", "9").errors.contains("it has no visit 9"))
         #expect(try larder("diff", site, "x").errors.contains("\"x\" is no visit: visits are numbers"))
-        #expect(try larder("visits", "https://elsewhere.test/").status == 2)
+        let visits = try larder("visits", "https://elsewhere.test/")
+        #expect(visits.status == 2)
+        #expect(visits.errors == unknown.errors)
     }
 
     @Test func `a flipped bit is found, taken out of service, and fetched again`() throws {

@@ -1,5 +1,4 @@
 internal import Store
-internal import Web
 
 extension Larder {
     /// Serves another visit of a site from now on: the complete one before the one that is served, or the one that is named.
@@ -47,16 +46,12 @@ extension Larder {
         }
     }
 
-    /// A site by its name, by its address as a person writes it, or by its host when only one site has that.
     private static func site(named text: String, in sites: [Site]) throws(StoreError) -> Site {
-        let href = (try? startURL(text))?.href
-        if let site = sites.first(where: { $0.name == text || $0.name == href }) { return site }
-        let onHost = sites.filter { WebURL($0.name)?.host == text }
-        if onHost.count == 1, let site = onHost.first { return site }
-        let names = sites.map(\.name).joined(separator: ", ")
-        throw StoreError(
-            .unusable, doing: "find the site", path: text, detail: "the larder does not hold it",
-            advice: names.isEmpty ? "it holds none yet" : "it holds: \(names)")
+        let names = sites.map(\.name)
+        guard let place = SiteName.place(of: text, among: names) else {
+            throw SiteName.unknown(text, among: names)
+        }
+        return sites[place]
     }
 
     private static func visitBefore(of site: Site, than visit: Int64? = nil) throws(StoreError) -> Int64 {

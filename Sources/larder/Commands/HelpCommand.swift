@@ -26,7 +26,8 @@ enum HelpCommand {
 
             larder help COMMAND explains one; larder --version says which version this is.
             Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest
-            is wrong; 3 the machine or the network would not; 130 interrupted, with everything so far kept.
+            is wrong; 3 the machine or the network would not, or the report could not be written; 130 interrupted: a
+            prefetch keeps everything so far, and the same command goes on.
             """
     }
 

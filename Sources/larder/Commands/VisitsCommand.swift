@@ -5,14 +5,8 @@ enum VisitsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.status()
-            var sites = report.sites
-            if let wanted = arguments.operands.first {
-                sites = sites.filter { $0.name == wanted || $0.start.contains(wanted) }
-                guard !sites.isEmpty else {
-                    throw UsageError("the larder holds no site \(wanted); see: \(arguments.command("status"))")
-                }
-            }
-            for site in sites {
+            let wanted = arguments.operands.first
+            for site in try wanted.map({ [try report.site(named: $0)] }) ?? report.sites {
                 terminal.say(site.name)
                 for visit in site.visits { terminal.say("  " + text(of: visit, in: site)) }
             }

@@ -1,0 +1,32 @@
+internal import Store
+internal import Web
+
+/// How a person names a site.
+enum SiteName {
+    /// The place of a site by its name, by its address as a person writes it, or by its host when only one site has that.
+    static func place(of text: String, among names: [String]) -> Int? {
+        let href = (try? Larder.startURL(text))?.href
+        if let place = names.firstIndex(where: { $0 == text || $0 == href }) { return place }
+        let onHost = names.indices.filter { WebURL(names[$0])?.host == text }
+        return onHost.count == 1 ? onHost.first : nil
+    }
+
+    static func unknown(_ text: String, among names: [String]) -> StoreError {
+        StoreError(
+            .unusable, doing: "find the site", path: text, detail: "the larder does not hold it",
+            advice: names.isEmpty ? "it holds none yet" : "it holds: \(names.joined(separator: ", "))")
+    }
+}
+
+extension StatusReport {
+    /// A site by its name, by its address as a person writes it, or by its host when only one site has that.
+    ///
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site; it names those that it holds.
+    public func site(named text: String) throws(LarderError) -> Site {
+        let names = sites.map(\.name)
+        guard let place = SiteName.place(of: text, among: names) else {
+            throw LarderError(lookingUp: SiteName.unknown(text, among: names))
+        }
+        return sites[place]
+    }
+}
