@@ -177,18 +177,39 @@ package final class Crawl {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        for link in result.links { frontier.found(link, by: result.number) }
+        var links = NewLinks(from: target(result.number))
+        for link in result.links {
+            let target = target(frontier.found(link, by: result.number))
+            if link.isGuess {
+                links.guesses.append(target)
+            } else {
+                switch link.role {
+                case .page: links.pages.append(target)
+                case .requisite: links.requisites.append(target)
+                }
+            }
+        }
+        do throws(StoreError) {
+            try writes.addWithoutWaiting(links)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private func target(_ number: UInt32) -> NewLinks.Target {
+        NewLinks.Target(href: frontier.entries[Int(number)].url.href, number: number)
     }
 
     /// Keeps a response that needs no body: a redirect, or a tombstone.
     private func keepHead(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
         let entry = frontier.entries[Int(number)]
         do throws(StoreError) {
-            try writes.addWithoutWaiting(
-                NewResponse(
-                    href: entry.url.href, referrer: referrer(of: entry)?.href, status: response.status,
-                    role: entry.role.rawValue, fields: response.fields.block, fetched: Self.secondsSinceEpoch(),
-                    body: nil))
+            var head = NewResponse(
+                href: entry.url.href, referrer: referrer(of: entry)?.href, status: response.status,
+                role: entry.role.rawValue, fields: response.fields.block, fetched: Self.secondsSinceEpoch(),
+                body: .none)
+            head.number = number
+            try writes.addWithoutWaiting(head)
         } catch {
             throw .store(error)
         }

@@ -16,6 +16,8 @@ package struct StoreFolder: Sendable, Equatable {
     /// Bodies that an inspection found damaged.
     var quarantine: String { path + "/quarantine" }
     var locks: String { path + "/larder.lock" }
+    /// What a server noted of those who ask it. Nothing else is lost with it.
+    var notes: String { path + "/notes.db" }
 
     package var exists: Bool { access(database, F_OK) == 0 }
 
@@ -36,6 +38,22 @@ package struct StoreFolder: Sendable, Equatable {
 
     func clearIncoming() {
         for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
+    }
+
+    /// What the database and the bodies take on the disk.
+    package var byteCount: Int64 {
+        Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
+    }
+
+    var bodiesByteCount: Int64 {
+        bodyFileNames.reduce(0) { $0 + Self.byteCount(of: bodies + "/" + $1) }
+    }
+
+    var hasNotes: Bool { access(notes, F_OK) == 0 }
+
+    private static func byteCount(of file: String) -> Int64 {
+        var status = stat()
+        return stat(file, &status) == 0 ? Int64(status.st_size) : 0
     }
 
     /// Without order.

@@ -5,11 +5,11 @@ internal import Glibc
 /// The kernel lets go of them when the process ends, however it ends, so that no stale lock is ever left.
 struct StoreLocks: ~Copyable {
     private let file: Int32
-    private let path: String
+    private let folder: StoreFolder
 
     init(_ folder: StoreFolder) throws(StoreError) {
-        path = folder.locks
-        file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        self.folder = folder
+        file = open(folder.locks, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw StoreError(errno, doing: "open", path: folder.locks) }
     }
 
@@ -19,9 +19,19 @@ struct StoreLocks: ~Copyable {
 
     /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever comes meanwhile
     /// waits for it.
-    func join(ifAlone: () -> Void) throws(StoreError) {
-        if try lock(0, F_WRLCK) { ifAlone() }
+    func join(ifAlone: () throws(StoreError) -> Void) throws(StoreError) {
+        if try lock(0, F_WRLCK) { try ifAlone() }
         _ = try lock(0, F_RDLCK, waiting: true)
+    }
+
+    /// Runs `body` while nobody else writes; whoever comes meanwhile waits. Fails with `.busy` when somebody is at work.
+    func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        guard try lock(0, F_WRLCK) else {
+            throw StoreError(.busy, doing: doing, path: folder.path, detail: "a prefetch is running")
+        }
+        let result = Result { () throws(StoreError) in try body() }
+        _ = try lock(0, F_RDLCK)
+        try result.get()
     }
 
     /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
@@ -46,7 +56,7 @@ struct StoreLocks: ~Copyable {
             switch errno {
             case EINTR: continue
             case EAGAIN, EACCES: return false
-            default: throw StoreError(errno, doing: "lock", path: path)
+            default: throw StoreError(errno, doing: "lock", path: folder.locks)
             }
         }
         return true

@@ -1,5 +1,5 @@
 internal import Digest
-internal import Glibc
+package import Web
 
 /// Reads what is published. It belongs to one thread; each server thread opens its own.
 package final class StoreReader {
@@ -8,36 +8,60 @@ package final class StoreReader {
     private let findVisible: Statement
     private let findContent: Statement
     private let findLinks: Statement
+    let findLinkLists: Statement
+    let findAddress: Statement
 
-    /// Fails with `.missing` when there is no store.
+    /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
     package init(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else {
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder")
         }
         self.folder = folder
-        connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
-        guard try !Schema.isEmpty(connection) else {
-            throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
-        }
-        try Schema.check(connection)
+        connection = try Self.connect(folder)
         // A site that was never published shows what its first visit has so far.
         findVisible = try connection.prepare(
             """
-            SELECT \(Self.responseColumns) FROM url
+            SELECT \(StoredResponse.columns) FROM url
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ? AND (site.published IS NULL OR response.visit <= site.published)
-            ORDER BY site.published IS NULL, response.visit DESC LIMIT 1
+            WHERE url.href = ? AND response.request = ?
+                AND (site.published IS NULL OR response.visit <= site.published)
+            ORDER BY site.published IS NULL, response.visit DESC, response.variant
             """)
         findContent = try connection.prepare("SELECT bytes FROM content WHERE body = ?")
         findLinks = try connection.prepare("SELECT links FROM content WHERE body = ?")
+        findLinkLists = try connection.prepare(
+            "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
+        findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
+    }
+
+    private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+        let connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
+        guard try !Schema.isEmpty(connection) else {
+            throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
+        }
+        guard try Migration.isNeeded(connection) else { return connection }
+        _ = try StoreWriter(folder)
+        return try Connection(folder.database, access: .readOnly)
     }
 
     /// What the published visits answer for the URL; nil when none holds it.
-    package func response(for href: String) throws(StoreError) -> StoredResponse? {
-        try findVisible.first(.text(href), read: Self.response)
+    ///
+    /// Where the answer varies, it is the newest that was given to a request with these fields, or else the newest of all:
+    /// `suits` tells.
+    package func response(
+        for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
+    ) throws(StoreError) -> StoredResponse? {
+        var newest: StoredResponse?
+        let fitting = try findVisible.first(.text(href), .text(request.text)) { row in
+            let response = StoredResponse(row)
+            if fields.map(response.suits) ?? true { return response }
+            newest = newest ?? response
+            return nil
+        }
+        return fitting ?? newest
     }
 
     /// The body's bytes, or the file that has them. Nil for a body that is gone.
@@ -58,12 +82,12 @@ package final class StoreReader {
     package func eachResponse(ofVisit visit: Int64, read: (StoredResponse) -> Void) throws(StoreError) {
         try connection.prepare(
             """
-            SELECT \(Self.responseColumns) FROM response
+            SELECT \(StoredResponse.columns) FROM response
             JOIN url ON url.id = response.url
             LEFT JOIN body ON body.id = response.body
             WHERE response.visit = ?
             """
-        ).each(.integer(visit)) { row in read(Self.response(row)) }
+        ).each(.integer(visit)) { row in read(StoredResponse(row)) }
     }
 
     func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
@@ -89,13 +113,13 @@ package final class StoreReader {
                     responseCount: Int(row.integer(4))))
         }
         var sites: [Site] = []
-        try connection.prepare("SELECT id, name, start, published FROM site ORDER BY name").each { row in
+        try connection.prepare("SELECT id, name, start, published, settings FROM site ORDER BY name").each { row in
             let id = row.integer(0)
             let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
             sites.append(
                 Site(
                     id: id, name: row.text(1), start: start, visits: visits[id] ?? [],
-                    published: row.optionalInteger(3)))
+                    published: row.optionalInteger(3), settings: row.text(4)))
         }
         return sites
     }
@@ -118,19 +142,5 @@ package final class StoreReader {
             summary.bytes = row.integer(1)
         }
         return summary
-    }
-
-    private static let responseColumns = """
-        url.href, response.visit, response.status, response.role, response.fields, response.fetched,
-        body.id, body.sha256, body.form, body.size
-        """
-
-    private static func response(_ row: Row) -> StoredResponse {
-        let body = row.optionalInteger(6).map { id in
-            StoredBody(id: id, sha256: row.blob(7), form: row.text(8), byteCount: Int(row.integer(9)))
-        }
-        return StoredResponse(
-            href: row.text(0), visit: row.integer(1), status: Int(row.integer(2)), role: UInt8(row.integer(3)),
-            fields: row.text(4), fetched: row.integer(5), body: body)
     }
 }

@@ -14,26 +14,44 @@ package final class StoreWriter {
     private let addBody: Statement
     private let addContent: Statement
     private let addResponse: Statement
+    private let addLinks: Statement
+    /// The rows of the URLs that have a number, by number; 0 where it is not known yet.
+    private var rows: [Int64] = []
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
         try folder.create()
-        connection = try Connection(folder.database, access: .readWrite)
+        let connection = try Connection(folder.database, access: .readWrite)
         try Schema.prepare(connection)
+        self.connection = connection
         locks = try StoreLocks(folder)
-        // What killed runs left there is nobody's, as long as no other run is at work.
-        try locks.join { folder.clearIncoming() }
+        try locks.join { () throws(StoreError) in
+            // What killed runs left there is nobody's, as long as no other run is at work.
+            folder.clearIncoming()
+            if try Migration.isNeeded(connection) { try Migration.run(connection) }
+        }
+        guard try !Migration.isNeeded(connection) else {
+            throw StoreError(
+                .busy, doing: "bring up to date", path: folder.path, detail: "an earlier larder is writing to it")
+        }
         self.folder = folder
         files = BodyFiles(folder)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
         addURL = try connection.prepare("INSERT INTO url (href) VALUES (?)")
         findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
-        addBody = try connection.prepare("INSERT INTO body (sha256, form, size) VALUES (?, ?, ?)")
+        addBody = try connection.prepare("INSERT INTO body (sha256, form, size, title) VALUES (?, ?, ?, ?)")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
         addResponse = try connection.prepare(
             """
-            INSERT OR REPLACE INTO response (url, visit, status, role, fetched, referrer, body, fields)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT OR REPLACE INTO response
+                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """)
+        addLinks = try connection.prepare(
+            """
+            INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
+            SELECT url, body, ?3, ?4, ?5 FROM response
+            WHERE url = ?1 AND visit = ?2 AND request = '' AND body IS NOT NULL
             """)
     }
 
@@ -61,15 +79,23 @@ package final class StoreWriter {
         return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
     }
 
-    /// Keeps the responses in one transaction: all of them or, when it throws, none.
-    package func add(_ responses: [NewResponse], to visit: OpenVisit) throws(StoreError) {
+    /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count for the body
+    /// that their source has in the visit, which comes before them or along with them.
+    package func add(_ responses: [NewResponse], links: [NewLinks] = [], to visit: OpenVisit) throws(StoreError) {
         for response in responses {
-            guard let body = response.body, case .file(let path) = body.content else { continue }
-            files.add(path, sha256: body.sha256.hex)
+            guard case .new(let body) = response.body, case .file(let path) = body.content else { continue }
+            files.add(path, sha256: body.sha256.hex, byteCount: body.byteCount)
         }
         try files.settle()
-        try transaction { () throws(StoreError) in
-            for response in responses { try add(response, to: visit) }
+        do {
+            try transaction { () throws(StoreError) in
+                for response in responses { try add(response, to: visit) }
+                for links in links { try add(links, to: visit) }
+            }
+        } catch {
+            // What was rolled back has its rows no more.
+            rows.removeAll()
+            throw error
         }
     }
 
@@ -105,6 +131,19 @@ package final class StoreWriter {
         try result.get()
     }
 
+    /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
+    func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try locks.alone(doing: doing, body)
+    }
+
+    func execute(_ sql: String, doing: String) throws(StoreError) {
+        try connection.execute(sql, doing: doing)
+    }
+
+    func prepare(_ sql: String) throws(StoreError) -> Statement {
+        try connection.prepare(sql)
+    }
+
     func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
         try connection.prepare(sql).each(values, read: read)
     }
@@ -114,14 +153,42 @@ package final class StoreWriter {
     }
 
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
-        let url = try rowOfURL(response.href)
+        let url = try rowOfURL(response.href, response.number)
         var referrer: Int64?
         if let href = response.referrer { referrer = try rowOfURL(href) }
-        var body: Int64?
-        if let new = response.body { body = try rowOfBody(new) }
+        let body: Int64? =
+            switch response.body {
+            case .none: nil
+            case .new(let new): try rowOfBody(new)
+            case .held(let held): held.id
+            }
         try addResponse.run(
-            .integer(url), .integer(visit.id), .integer(Int64(response.status)), .integer(Int64(response.role)),
-            .integer(response.fetched), .optional(referrer), .optional(body), .text(response.fields))
+            .integer(url), .integer(visit.id), .text(response.request.text), .text(response.variant),
+            .integer(Int64(response.status)), .integer(Int64(response.role)),
+            .integer(Int64(response.flags.rawValue)), .integer(response.requested), .integer(response.fetched),
+            .optional(response.type), .optional(referrer), .optional(body), .text(response.fields))
+    }
+
+    private func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
+        func list(_ targets: [NewLinks.Target]) throws(StoreError) -> SQLValue {
+            var numbers: [Int64] = []
+            numbers.reserveCapacity(targets.count)
+            for target in targets { numbers.append(try rowOfURL(target.href, target.number)) }
+            return .text(LinkLists.text(numbers))
+        }
+        let source = try rowOfURL(links.source.href, links.source.number)
+        try addLinks.run(
+            .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
+            try list(links.guesses))
+    }
+
+    private func rowOfURL(_ href: String, _ number: UInt32?) throws(StoreError) -> Int64 {
+        guard let place = number.map(Int.init) else { return try rowOfURL(href) }
+        if place < rows.count, rows[place] != 0 { return rows[place] }
+        let row = try rowOfURL(href)
+        if place >= rows.count { rows.append(contentsOf: repeatElement(0, count: place + 1 - rows.count)) }
+        rows[place] = row
+        return row
     }
 
     private func rowOfURL(_ href: String) throws(StoreError) -> Int64 {
@@ -133,7 +200,8 @@ package final class StoreWriter {
     private func rowOfBody(_ body: NewBody) throws(StoreError) -> Int64 {
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form), read: { $0.integer(0) })
         if let known { return known }
-        try addBody.run(.blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)))
+        try addBody.run(
+            .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)), .optional(body.title))
         let row = connection.lastInsertedRow
         let inline: SQLValue =
             switch body.content {

@@ -2,8 +2,15 @@
 ///
 /// Any thread may add. One that adds faster than the disk takes it waits, so that memory stays bounded.
 package final class WriteQueue: Sendable {
-    private struct State {
+    private struct Batch {
         var responses: [NewResponse] = []
+        var links: [NewLinks] = []
+
+        var isEmpty: Bool { responses.isEmpty && links.isEmpty }
+    }
+
+    private struct State {
+        var batch = Batch()
         var byteCount = 0
         var isClosed = false
         var ending = VisitEnding.keepOpen
@@ -19,7 +26,9 @@ package final class WriteQueue: Sendable {
         let lent = Lent(writer)
         thread = try NamedThread.start("larder-store") {
             do throws(StoreError) {
-                while let batch = Self.nextBatch(gate) { try lent.writer.add(batch, to: visit) }
+                while let batch = Self.nextBatch(gate) {
+                    try lent.writer.add(batch.responses, links: batch.links, to: visit)
+                }
                 try lent.writer.end(visit, gate.change { $0.ending })
             } catch {
                 // From here on nothing is kept; whoever adds or finishes is told why.
@@ -30,20 +39,24 @@ package final class WriteQueue: Sendable {
 
     /// Throws what stopped the writer, if anything did.
     package func add(_ response: NewResponse) throws(StoreError) {
-        try add(response, limit: Limits.queuedBytes)
+        try add(response.queuedByteCount, limit: Limits.queuedBytes) { $0.responses.append(response) }
     }
 
     /// For what is small, and for threads that must not wait.
     package func addWithoutWaiting(_ response: NewResponse) throws(StoreError) {
-        try add(response, limit: .max)
+        try add(response.queuedByteCount, limit: .max) { $0.responses.append(response) }
     }
 
-    private func add(_ response: NewResponse, limit: Int) throws(StoreError) {
-        let size = response.queuedByteCount
+    /// After the response whose body has the links. Does not wait.
+    package func addWithoutWaiting(_ links: NewLinks) throws(StoreError) {
+        try add(links.count * 24, limit: .max) { $0.links.append(links) }
+    }
+
+    private func add(_ size: Int, limit: Int, put: (inout Batch) -> Void) throws(StoreError) {
         let failure = gate.wait { state -> StoreError?? in
             if let failure = state.failure { return .some(failure) }
             guard state.byteCount == 0 || state.byteCount + size <= limit else { return nil }
-            state.responses.append(response)
+            put(&state.batch)
             state.byteCount += size
             return .some(nil)
         }
@@ -61,11 +74,11 @@ package final class WriteQueue: Sendable {
     }
 
     /// Nil when the queue is closed and empty.
-    private static func nextBatch(_ gate: Gate<State>) -> [NewResponse]? {
+    private static func nextBatch(_ gate: Gate<State>) -> Batch? {
         gate.wait { state in
-            guard !state.responses.isEmpty else { return state.isClosed ? .some(nil) : nil }
-            let batch = state.responses
-            state.responses = []
+            guard !state.batch.isEmpty else { return state.isClosed ? .some(nil) : nil }
+            let batch = state.batch
+            state.batch = Batch()
             state.byteCount = 0
             return .some(batch)
         }
@@ -85,7 +98,7 @@ package final class WriteQueue: Sendable {
 extension NewResponse {
     fileprivate var queuedByteCount: Int {
         var count = href.utf8.count + fields.utf8.count + 200
-        if let body {
+        if case .new(let body) = body {
             count += body.links.count
             if case .bytes(let bytes) = body.content { count += bytes.count }
         }

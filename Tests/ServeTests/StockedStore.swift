@@ -43,7 +43,9 @@ struct StockedStore {
             href: entry.href, referrer: nil, status: entry.status, role: 0,
             fields: "Content-Type: \(entry.type)\r\n\(entry.extra)", fetched: 1,
             body: try entry.text.map {
-                try NewBody(.bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(), in: folder)
-            })
+                .new(
+                    try NewBody(
+                        .bytes(Array($0.utf8)), form: "\(format.name);utf-8", links: table.encoded(), in: folder))
+            } ?? .none)
     }
 }

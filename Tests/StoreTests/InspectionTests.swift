@@ -18,7 +18,7 @@ import Testing
             bodies.map { href, bytes in
                 NewResponse(
                     href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
-                    body: try NewBody(.bytes(bytes), form: "opaque", links: [], in: folder))
+                    body: .new(try NewBody(.bytes(bytes), form: "opaque", links: [], in: folder)))
             }, to: visit)
         try writer.end(visit, .publish(now: 2))
     }
@@ -75,7 +75,7 @@ import Testing
             [
                 NewResponse(
                     href: "/more", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
-                    body: try NewBody(.bytes([9]), form: "opaque", links: [], in: folder))
+                    body: .new(try NewBody(.bytes([9]), form: "opaque", links: [], in: folder)))
             ], to: visit)
         try writer.end(visit, .forget)
         let findings = try inspect()

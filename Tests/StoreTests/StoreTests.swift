@@ -17,7 +17,7 @@ import Testing
         NewResponse(
             href: href, referrer: "http://a/", status: status, role: 0, fields: "Content-Type: text/html\r\n",
             fetched: 1_700_000_000,
-            body: try body.map { try NewBody(.bytes($0), form: "html;utf-8", links: links, in: folder) })
+            body: try body.map { .new(try NewBody(.bytes($0), form: "html;utf-8", links: links, in: folder)) } ?? .none)
     }
 
     @Test func `what was written is read back, headers, body and links`() throws {
@@ -182,8 +182,8 @@ import Testing
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, visit: visit)
         var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.inlineBody + 1))
-        lost.body = try NewBody(
-            .file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder)
+        lost.body = .new(
+            try NewBody(.file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder))
         try #require(scratch.names().contains("gone"))
         scratch.remove("gone")
         try queue.add(lost)

@@ -20,7 +20,10 @@ import Testing
         let responses = try pages.map { href, text in
             NewResponse(
                 href: href, referrer: nil, status: text == nil ? 404 : 200, role: 0, fields: "", fetched: 1,
-                body: try text.map { try NewBody(.bytes(Array($0.utf8)), form: "html;utf-8", links: [], in: folder) })
+                body: try text.map {
+                    .new(try NewBody(.bytes(Array($0.utf8)), form: "html;utf-8", links: [], in: folder))
+                }
+                    ?? .none)
         }
         try writer.add(responses, to: visit)
         try writer.end(visit, .publish(now: 2))
@@ -63,15 +66,20 @@ import Testing
         #expect(try text("/new") == "x")
     }
 
-    @Test func `a visit that was dropped shows no more, and the one that is served cannot be dropped`() throws {
-        let first = try visit(["/": "one"])
-        let second = try visit(["/": "two"])
+    @Test func `dropping a visit changes nothing of what later ones show, and the one that is served cannot go`() throws
+    {
+        let first = try visit(["/": "one", "/old": "old"])
+        let second = try visit(["/": "two", "/b": "two"])
         let third = try visit(["/b": "three"])
         #expect(throws: StoreError.self) { try writer.drop(visit: third, of: site()) }
         #expect(throws: StoreError.self) { try writer.drop(visit: 99, of: site()) }
+        try writer.drop(visit: first, of: site())
+        #expect(try text("/old") == "old")
         try writer.drop(visit: second, of: site())
-        #expect(try text("/") == "one")
-        #expect(try site().visits.map(\.id) == [first, third])
+        #expect(try text("/") == "two")
+        #expect(try text("/b") == "three")
+        #expect(try text("/old") == "old")
+        #expect(try site().visits.map(\.id) == [third])
     }
 
     @Test func `a visit of another site, or one that is not complete, cannot be published`() throws {

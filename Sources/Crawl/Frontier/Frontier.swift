@@ -48,7 +48,9 @@ struct Frontier: Sendable {
         hear(of: url.withoutFragment, role: .page, from: nil, redirects: 0, isStart: true)
     }
 
-    mutating func found(_ link: FoundLink, by number: UInt32) {
+    /// The number of what the link leads to.
+    @discardableResult
+    mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         hear(of: link.url, role: link.role, from: number, redirects: 0, isGuess: link.isGuess)
     }
 

@@ -35,11 +35,14 @@ final class ScanWorker {
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
-        let body = try body(of: response, job, into: &result)
-        try writes.add(
-            NewResponse(
-                href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
-                fields: response.fields.block, fetched: job.time, body: body))
+        var new = NewResponse(
+            href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
+            fields: response.fields.block, fetched: job.time,
+            body: .new(try body(of: response, job, into: &result)))
+        new.number = job.number
+        new.type = response.fields.contentType?.essence
+        new.variant = VaryKey(decoded: response.fields, request: HTTPFields())?.text ?? VaryKey.never
+        try writes.add(new)
     }
 
     private func body(
@@ -60,12 +63,13 @@ final class ScanWorker {
     private func describe(
         _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> NewBody {
-        let mediaType = fields["Content-Type"].flatMap { MediaType($0) }
+        let mediaType = fields.contentType
         let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
         let table = scan(bytes, as: format, charset: mediaType?.charset)
         result.links = references.resolve(against: job.url, table: table)
         return try NewBody(
-            content, form: "\(format.name);\(table.encoding.name)", links: table.encoded(), in: folder)
+            content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
+            in: folder)
     }
 
     private func scan(_ bytes: [UInt8], as format: BodyFormat, charset: String?) -> LinkTable {

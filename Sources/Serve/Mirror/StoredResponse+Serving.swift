@@ -24,7 +24,3 @@ extension [(String, String)] {
         }
     }
 }
-
-extension StoredResponse {
-    var isRedirect: Bool { (300..<400).contains(status) }
-}

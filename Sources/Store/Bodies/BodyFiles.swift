@@ -11,10 +11,11 @@ struct BodyFiles {
         self.folder = folder
     }
 
-    /// Takes a file of `incoming`; it is moved, or removed when the store has the same.
-    mutating func add(_ source: String, sha256 hex: String) {
+    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. A file that was cut short is not.
+    mutating func add(_ source: String, sha256 hex: String, byteCount: Int) {
         let target = folder.bodyFile(sha256: hex)
-        if access(target, F_OK) == 0 {
+        var known = stat()
+        if stat(target, &known) == 0, Int(known.st_size) == byteCount {
             unlink(source)
         } else {
             waiting.append((source, target))

@@ -14,10 +14,8 @@ extension StoreReader {
             findings.databaseFaults.append("a row of \(row.text(0)) names a row of \(row.text(2)) that is not there")
         }
         var bodies: [StoredBody] = []
-        try eachRow("SELECT id, sha256, form, size FROM body ORDER BY id") { row in
-            bodies.append(
-                StoredBody(
-                    id: row.integer(0), sha256: row.blob(1), form: row.text(2), byteCount: Int(row.integer(3))))
+        try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
+            if let body = StoredBody(row, from: 0) { bodies.append(body) }
         }
         var known: Set<String> = []
         for body in bodies {

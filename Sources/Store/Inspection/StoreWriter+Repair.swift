@@ -4,18 +4,16 @@ extension StoreWriter {
     /// Takes damaged bodies out of service: what had them is missing, and fetched at the next prefetch. Their bytes go to
     /// `quarantine` for whoever wants to look. Removes what nothing refers to.
     package func repair(_ findings: StoreFindings) throws(StoreError) {
-        for body in findings.damaged { try quarantine(body) }
-        try transaction { () throws(StoreError) in
-            for body in findings.damaged {
-                try run("DELETE FROM response WHERE body = ?", .integer(body.id))
-                try run("DELETE FROM content WHERE body = ?", .integer(body.id))
-                try run("DELETE FROM body WHERE id = ?", .integer(body.id))
+        try alone(doing: "repair") { () throws(StoreError) in
+            for body in findings.damaged { try quarantine(body) }
+            try transaction { () throws(StoreError) in
+                for body in findings.damaged {
+                    try run("DELETE FROM response WHERE body = ?", .integer(body.id))
+                }
+                try removeOrphanRows()
             }
-            let orphans = "(SELECT id FROM body WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL))"
-            try run("DELETE FROM content WHERE body IN \(orphans)")
-            try run("DELETE FROM body WHERE id IN \(orphans)")
+            try removeOrphanFiles()
         }
-        try removeOrphanFiles()
     }
 
     /// Only files can be kept aside: what was damaged inside the database went with its pages.
@@ -25,11 +23,5 @@ extension StoreWriter {
         try folder.createQuarantine()
         let target = folder.quarantine + "/" + body.sha256
         guard rename(file, target) == 0 else { throw StoreError(errno, doing: "move a body to", path: target) }
-    }
-
-    private func removeOrphanFiles() throws(StoreError) {
-        var known: Set<String> = []
-        try eachRow("SELECT lower(hex(sha256)) FROM body") { known.insert($0.text(0)) }
-        for name in folder.bodyFileNames where !known.contains(name) { unlink(folder.bodies + "/" + name) }
     }
 }

@@ -1,28 +1,45 @@
 internal import Digest
 
-/// What the crawl learnt about one URL, for the writer to keep.
+/// What was learnt about one URL, for the writer to keep.
 package struct NewResponse: Sendable {
     package var href: String
+    /// A small number that its writer uses for this URL only; then the URL is looked up but once.
+    package var number: UInt32?
+    package var request = RequestKey.get
+    /// The text of its `VaryKey`.
+    package var variant = ""
     /// The page that first asked for it.
     package var referrer: String?
     package var status: Int
     /// 0 for a page, 1 for a requisite: the raw value that Markup gives the role.
     package var role: UInt8
+    package var flags: ResponseFlags = []
+    /// The media type, without parameters.
+    package var type: String?
     /// The header block, a line each.
     package var fields: String
-    /// Seconds since 1970.
+    /// When it was asked for, and when the answer came: seconds since 1970.
+    package var requested: Int64
     package var fetched: Int64
-    /// Nil for a tombstone (404, 410).
-    package var body: NewBody?
+    package var body: Body
+
+    package enum Body: Sendable {
+        /// A redirect, or a tombstone (404, 410).
+        case none
+        case new(NewBody)
+        /// One that the store has: the origin confirmed it.
+        case held(StoredBody)
+    }
 
     package init(
-        href: String, referrer: String?, status: Int, role: UInt8, fields: String, fetched: Int64, body: NewBody?
+        href: String, referrer: String?, status: Int, role: UInt8, fields: String, fetched: Int64, body: Body
     ) {
         self.href = href
         self.referrer = referrer
         self.status = status
         self.role = role
         self.fields = fields
+        requested = fetched
         self.fetched = fetched
         self.body = body
     }
@@ -32,6 +49,7 @@ package struct NewResponse: Sendable {
 package struct NewBody: Sendable {
     /// How the bytes are read: format and character set.
     package let form: String
+    package let title: String?
     /// The link table, as Markup encodes it.
     package let links: [UInt8]
     package let content: BodyContent
@@ -41,10 +59,11 @@ package struct NewBody: Sendable {
     /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
     /// the writer is small. Both happen on the thread that asks.
     package init(
-        _ content: BodyContent, form: String, links: [UInt8], in folder: StoreFolder
+        _ content: BodyContent, form: String, title: String? = nil, links: [UInt8], in folder: StoreFolder
     ) throws(StoreError) {
         (sha256, byteCount) = try content.measure()
         self.form = form
+        self.title = title
         self.links = links
         if case .bytes(let bytes) = content, bytes.count > Limits.inlineBody {
             self.content = .file(path: try BodyFiles.write(bytes, in: folder))

@@ -7,13 +7,18 @@ package struct Site: Sendable, Equatable {
     package let visits: [Visit]
     /// The visit that readers see; nil until one is complete.
     package let published: Int64?
+    /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
+    package let settings: String
 
-    package init(id: Int64, name: String, start: [String], visits: [Visit], published: Int64?) {
+    package init(
+        id: Int64, name: String, start: [String], visits: [Visit], published: Int64?, settings: String = ""
+    ) {
         self.id = id
         self.name = name
         self.start = start
         self.visits = visits
         self.published = published
+        self.settings = settings
     }
 }
 

@@ -1,12 +1,42 @@
+package import Web
+
 /// A response as it is held.
 package struct StoredResponse: Sendable, Equatable {
+    /// The number of its URL in this store.
+    package let url: Int64
     package let href: String
     package let visit: Int64
+    package let request: RequestKey
+    /// The text of its `VaryKey`.
+    package let variant: String
     package let status: Int
     package let role: UInt8
+    package let flags: ResponseFlags
+    package let type: String?
     package let fields: String
+    /// When it was asked for, and when the answer came: seconds since 1970.
+    package let requested: Int64
     package let fetched: Int64
     package let body: StoredBody?
+
+    package var isRedirect: Bool { (300..<400).contains(status) }
+
+    /// Whether a request with these fields would have got it. A body is kept without its content coding, so that it suits
+    /// whatever coding a client accepts.
+    package func suits(_ fields: HTTPFields) -> Bool {
+        variant.isEmpty
+            || variant != VaryKey.never && VaryKey(stored: variant).matches(fields.withoutAcceptedCodings)
+    }
+
+    /// As the cache policies look at it.
+    package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
+        let fields = HTTPFields(block: fields.utf8.span)
+        let lifetime = WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
+        return CacheEntry(
+            status: status, fields: fields, requestTime: HTTPDate(secondsSinceEpoch: requested),
+            responseTime: HTTPDate(secondsSinceEpoch: fetched), profile: profile, forced: lifetime,
+            isInvalidated: flags.contains(.isInvalidated), isPart: flags.contains(.isPart))
+    }
 }
 
 package struct StoredBody: Sendable, Equatable {
@@ -14,6 +44,9 @@ package struct StoredBody: Sendable, Equatable {
     package let sha256: [UInt8]
     package let form: String
     package let byteCount: Int
+    package let title: String?
+    /// Nil until something asks for it.
+    package let md5: [UInt8]?
 }
 
 /// What the whole store holds.
@@ -27,4 +60,42 @@ package struct StoreSummary: Sendable, Equatable {
     package var bytes: Int64 = 0
 
     package init() {}
+}
+
+extension StoredResponse {
+    /// What `init(_:)` reads, from `response` with its `url` and, where it has one, its `body`.
+    static let columns = """
+        url.id, url.href, response.visit, response.request, response.variant, response.status, response.role,
+        response.flags, response.type, response.fields, response.requested, response.fetched,
+        \(StoredBody.columns)
+        """
+
+    init(_ row: Row) {
+        url = row.integer(0)
+        href = row.text(1)
+        visit = row.integer(2)
+        request = RequestKey(stored: row.text(3))
+        variant = row.text(4)
+        status = Int(row.integer(5))
+        role = UInt8(truncatingIfNeeded: row.integer(6))
+        flags = ResponseFlags(rawValue: UInt8(truncatingIfNeeded: row.integer(7)))
+        type = row.optionalText(8)
+        fields = row.text(9)
+        requested = row.integer(10)
+        fetched = row.integer(11)
+        body = StoredBody(row, from: 12)
+    }
+}
+
+extension StoredBody {
+    static let columns = "body.id, body.sha256, body.form, body.size, body.title, body.md5"
+
+    /// Nil where the row has no body.
+    init?(_ row: Row, from column: Int32) {
+        guard let id = row.optionalInteger(column) else { return nil }
+        self.init(
+            id: id, sha256: row.blob(column + 1), form: row.text(column + 2),
+            byteCount: Int(row.integer(column + 3)), title: row.optionalText(column + 4),
+            md5: row.optionalBlob(column + 5))
+    }
 }

@@ -10,6 +10,10 @@ enum SQLValue {
     static func optional(_ integer: Int64?) -> SQLValue {
         integer.map(SQLValue.integer) ?? .null
     }
+
+    static func optional(_ text: String?) -> SQLValue {
+        text.map(SQLValue.text) ?? .null
+    }
 }
 
 /// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
@@ -37,12 +41,14 @@ final class Statement {
         while try step(doing: doing) {}
     }
 
-    /// What `read` makes of the first row, nil when there is none.
-    func first<Result>(_ values: SQLValue..., read: (Row) -> Result) throws(StoreError) -> Result? {
+    /// What `read` makes of the first row of which it makes anything, nil when there is none.
+    func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
         defer { sqlite3_reset(handle) }
         try bind(values, doing: "read")
-        guard try step(doing: "read") else { return nil }
-        return read(Row(handle: handle))
+        while try step(doing: "read") {
+            if let result = read(Row(handle: handle)) { return result }
+        }
+        return nil
     }
 
     /// Calls `read` for each row.
@@ -104,6 +110,10 @@ struct Row {
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
     }
+
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
 
     func blob(_ column: Int32) -> [UInt8] {
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }

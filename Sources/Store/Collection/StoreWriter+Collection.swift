@@ -1,0 +1,150 @@
+extension StoreWriter {
+    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not shown, the oldest
+    /// first, then URLs by `EvictionPlan`. Pins stay. The database gives its room back to the disk.
+    ///
+    /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the next prefetch.
+    /// Fails with `.busy` when somebody else writes. `progress` is told how many bytes are in use, now and then.
+    package func collect(
+        limit: Int64?, progress: (Int64) -> Void = { _ in }
+    ) throws(StoreError) -> CollectionResult {
+        var result = CollectionResult()
+        result.byteCountBefore = folder.byteCount
+        try alone(doing: "collect") { () throws(StoreError) in
+            try execute("PRAGMA foreign_keys = OFF", doing: "collect")
+            let bodiesBefore = try count("SELECT count(*) FROM body")
+            try removeOrphans()
+            if let limit {
+                result.droppedVisits = try dropVisits(downTo: limit, progress)
+                result.evictedURLs = try evict(downTo: limit, progress)
+                let left = try usedByteCount() - limit
+                if left > 0 { result.excess = left }
+            }
+            result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
+            try execute("PRAGMA foreign_keys = ON", doing: "collect")
+            result.shrinkFailure = shrink()
+        }
+        result.byteCountAfter = folder.byteCount
+        return result
+    }
+
+    /// What the store would take on the disk if it had no room left in it.
+    private func usedByteCount() throws(StoreError) -> Int64 {
+        let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
+        return pages * (try count("PRAGMA page_size")) + folder.bodiesByteCount
+    }
+
+    private func dropVisits(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
+        let reader = try StoreReader(folder)
+        let pins = PinSet(try reader.pins())
+        let sites = try reader.sites().filter { !pins.holds(site: $0.name) }
+        let hidden = sites.flatMap { site in site.visits.filter { $0.id != site.published && $0.finished != nil } }
+        var dropped = 0
+        for visit in hidden.map(\.id).sorted() {
+            let used = try usedByteCount()
+            progress(used)
+            guard used > limit else { break }
+            // Looked up again: a visit that went has changed its site.
+            guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
+                continue
+            }
+            try drop(visit: visit, of: site)
+            try removeOrphans()
+            dropped += 1
+        }
+        return dropped
+    }
+
+    private func evict(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
+        var evicted = 0
+        // What a URL takes beside its bodies is a guess: a few rounds come down to it.
+        for _ in 1...8 {
+            let excess = try usedByteCount() - limit
+            guard excess > 0 else { break }
+            let urls = try evictionPlan().urls(toFree: excess)
+            guard !urls.isEmpty else { break }
+            try transaction { () throws(StoreError) in
+                let delete = try prepare("DELETE FROM response WHERE url = ?")
+                for url in urls { try delete.run(.integer(url)) }
+            }
+            try removeOrphans()
+            evicted += urls.count
+            progress(try usedByteCount())
+        }
+        return evicted
+    }
+
+    private func removeOrphans() throws(StoreError) {
+        var urls: [Int64] = []
+        try transaction { () throws(StoreError) in
+            try removeOrphanRows()
+            urls = try removeOrphanURLs()
+        }
+        // Only a server starts a note book.
+        if folder.hasNotes, !urls.isEmpty { try NoteBook(folder).forget(urls) }
+        try removeOrphanFiles()
+    }
+
+    /// Why the file could not be made smaller, if it could not.
+    private func shrink() -> StoreError? {
+        do throws(StoreError) {
+            if try count("PRAGMA freelist_count") > 0 { try execute("VACUUM", doing: "shrink") }
+            try execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func evictionPlan() throws(StoreError) -> EvictionPlan {
+        let pinned = try pinnedURLs()
+        let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
+        var holdings: [Int64: EvictionPlan.Holding] = [:]
+        try eachRow("SELECT url, max(fetched), sum(length(fields) + 200) FROM response GROUP BY url") { row in
+            let url = row.integer(0)
+            holdings[url] = EvictionPlan.Holding(
+                url: url, lastUse: max(row.integer(1), served[url] ?? 0), isPinned: pinned.contains(url),
+                byteCount: Int(row.integer(2)), bodies: [])
+        }
+        var sizes: [Int64: Int] = [:]
+        try eachRow(
+            """
+            SELECT response.url, body.id, body.size + length(content.links) FROM response
+            JOIN body ON body.id = response.body JOIN content ON content.body = body.id
+            """
+        ) { row in
+            holdings[row.integer(0)]?.bodies.insert(row.integer(1))
+            sizes[row.integer(1)] = Int(row.integer(2))
+        }
+        return EvictionPlan(Array(holdings.values), sizes: sizes)
+    }
+
+    /// The URLs that a pin holds, with everything that they need, and what that needs in turn.
+    private func pinnedURLs() throws(StoreError) -> Set<Int64> {
+        let reader = try StoreReader(folder)
+        let pins = PinSet(try reader.pins())
+        guard !pins.isEmpty else { return [] }
+        var pinned: Set<Int64> = []
+        try eachRow(
+            """
+            SELECT DISTINCT url.id, url.href, site.name FROM response JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit JOIN site ON site.id = visit.site
+            """
+        ) { row in
+            if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) { pinned.insert(row.integer(0)) }
+        }
+        let needs = try prepare("SELECT requisites FROM link WHERE url = ?")
+        var waiting = Array(pinned)
+        while let url = waiting.popLast() {
+            try needs.each(.integer(url)) { row in
+                for needed in LinkLists.numbers(row.text(0)) where pinned.insert(needed).inserted {
+                    waiting.append(needed)
+                }
+            }
+        }
+        return pinned
+    }
+
+    private func count(_ sql: String) throws(StoreError) -> Int64 {
+        try prepare(sql).first { $0.integer(0) } ?? 0
+    }
+}

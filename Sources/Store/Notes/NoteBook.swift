@@ -1,0 +1,44 @@
+/// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to the store nor
+/// makes them wait, and readers of the store see no change. It belongs to one thread.
+package final class NoteBook {
+    private let connection: Connection
+    private let addServed: Statement
+
+    /// Fails where this user may not write.
+    package init(_ folder: StoreFolder) throws(StoreError) {
+        connection = try Connection(folder.notes, access: .readWrite)
+        try connection.execute(
+            """
+            PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
+            CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+            """, doing: "set up")
+        addServed = try connection.prepare(
+            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)")
+    }
+
+    /// When URLs were served: their numbers in the store, and seconds since 1970.
+    package func note(served: [(url: Int64, at: Int64)]) throws(StoreError) {
+        try connection.execute("BEGIN IMMEDIATE")
+        do {
+            for (url, at) in served { try addServed.run(.integer(url), .integer(at)) }
+            try connection.execute("COMMIT")
+        } catch {
+            // The first error is the one that tells.
+            try? connection.execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    /// When each URL was last served, by number.
+    package func servedTimes() throws(StoreError) -> [Int64: Int64] {
+        var times: [Int64: Int64] = [:]
+        try connection.prepare("SELECT url, at FROM served").each { times[$0.integer(0)] = $0.integer(1) }
+        return times
+    }
+
+    /// Forgets URLs that the store has no more: their numbers may be given again.
+    func forget(_ urls: [Int64]) throws(StoreError) {
+        let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
+        for url in urls { try delete.run(.integer(url)) }
+    }
+}

@@ -1,0 +1,13 @@
+/// What is to be known of a stored response beside what the server said.
+package struct ResponseFlags: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// An unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and 4.4).
+    package static let isInvalidated = ResponseFlags(rawValue: 1)
+    /// Only a part of the body is held.
+    package static let isPart = ResponseFlags(rawValue: 2)
+}

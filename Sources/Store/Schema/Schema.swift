@@ -1,0 +1,161 @@
+/// The tables of `larder.db`, and how a database comes to have them.
+enum Schema {
+    /// "lrdr", so that `file` and we know our own.
+    static let applicationID: Int64 = 0x6c72_6472
+    static let version: Int64 = 2
+
+    /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays as it is:
+    /// `Migration` is for those who hold the store alone.
+    static func prepare(_ connection: Connection) throws(StoreError) {
+        if try isEmpty(connection) {
+            // The page size only takes while the file is empty, and before it goes to WAL.
+            try connection.execute("PRAGMA page_size = 16384; PRAGMA journal_mode = WAL;", doing: "set up")
+            try connection.execute("BEGIN IMMEDIATE", doing: "set up")
+            // Another process may have set it up since we looked.
+            if try connection.integer("PRAGMA user_version") == 0 {
+                try connection.execute(
+                    tables + views + "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);",
+                    doing: "set up")
+            }
+            try connection.execute("COMMIT", doing: "set up")
+        }
+        try checkOurs(connection)
+        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;", doing: "set up")
+    }
+
+    /// A database that somebody has begun to create, or that a killed run left so.
+    static func isEmpty(_ connection: Connection) throws(StoreError) -> Bool {
+        try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
+    }
+
+    /// The version of a database that is ours. Fails for one that is not, or that only a newer larder reads.
+    @discardableResult
+    static func checkOurs(_ connection: Connection) throws(StoreError) -> Int64 {
+        guard try connection.integer("PRAGMA application_id") == applicationID else {
+            throw StoreError(.unusable, doing: "open", path: connection.path, detail: "it is not a larder")
+        }
+        let found = try connection.integer("PRAGMA user_version")
+        guard (1...version).contains(found) else {
+            throw StoreError(
+                .unusable, doing: "open", path: connection.path,
+                detail: "it has version \(found), this larder reads versions 1 to \(version)",
+                advice: "use the larder that wrote it, or name another store with --store")
+        }
+        return found
+    }
+
+    /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells apart; where it
+    /// varies, to the fields in `variant`. A body is content as it is read (`form`: format and character set), shared by
+    /// every response that has it; its bytes stand apart so that counting bodies does not read them.
+    ///
+    /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that a number is
+    /// found in them without reading them as a list.
+    static let tables = """
+        CREATE TABLE site (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            start TEXT NOT NULL,
+            published INTEGER REFERENCES visit(id),
+            settings TEXT NOT NULL DEFAULT ''
+        ) STRICT;
+        CREATE TABLE visit (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            site INTEGER NOT NULL REFERENCES site(id),
+            started INTEGER NOT NULL,
+            finished INTEGER
+        ) STRICT;
+        CREATE INDEX visit_site ON visit(site);
+        CREATE TABLE url (
+            id INTEGER PRIMARY KEY,
+            href TEXT NOT NULL UNIQUE
+        ) STRICT;
+        CREATE TABLE body (
+            id INTEGER PRIMARY KEY,
+            sha256 BLOB NOT NULL,
+            form TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            md5 BLOB,
+            title TEXT,
+            UNIQUE (sha256, form)
+        ) STRICT;
+        CREATE TABLE content (
+            body INTEGER PRIMARY KEY REFERENCES body(id),
+            links BLOB NOT NULL,
+            bytes BLOB
+        ) STRICT;
+
+        """ + sinceVersion2
+
+    static let sinceVersion2 = """
+        CREATE TABLE response (
+            url INTEGER NOT NULL REFERENCES url(id),
+            visit INTEGER NOT NULL REFERENCES visit(id),
+            request TEXT NOT NULL,
+            variant TEXT NOT NULL,
+            status INTEGER NOT NULL,
+            role INTEGER NOT NULL,
+            flags INTEGER NOT NULL,
+            requested INTEGER NOT NULL,
+            fetched INTEGER NOT NULL,
+            type TEXT,
+            referrer INTEGER REFERENCES url(id),
+            body INTEGER REFERENCES body(id),
+            fields TEXT NOT NULL,
+            PRIMARY KEY (url, visit, request, variant)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX response_visit ON response(visit);
+        CREATE INDEX response_body ON response(body);
+        CREATE TABLE link (
+            url INTEGER NOT NULL REFERENCES url(id),
+            body INTEGER NOT NULL REFERENCES body(id),
+            pages TEXT NOT NULL,
+            requisites TEXT NOT NULL,
+            guesses TEXT NOT NULL,
+            PRIMARY KEY (url, body)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX link_body ON link(body);
+        CREATE TABLE pin (
+            kind TEXT NOT NULL,
+            value TEXT NOT NULL,
+            added INTEGER NOT NULL,
+            PRIMARY KEY (kind, value)
+        ) STRICT, WITHOUT ROWID;
+
+        """
+
+    /// For people with `sqlite3`. They stay when the tables change.
+    static let views = """
+        CREATE VIEW larder_response AS
+            SELECT site.name AS site, response.visit, url.href AS url, response.status,
+                iif(response.role = 0, 'page', 'requisite') AS role, response.type,
+                response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
+                body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
+                site.published IS NULL OR site.published = response.visit OR site.published > response.visit
+                    AND NOT EXISTS (
+                        SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+                        WHERE newer.url = response.url AND newer.request = response.request
+                            AND newer.variant = response.variant AND later.site = site.id
+                            AND newer.visit > response.visit AND newer.visit <= site.published) AS shown
+            FROM response
+            JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit
+            JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer;
+        CREATE VIEW larder_body AS
+            SELECT lower(hex(body.sha256)) AS sha256, lower(hex(body.md5)) AS md5, body.size, body.form, body.title,
+                iif(content.bytes IS NULL, 'bodies/' || lower(hex(body.sha256)), 'larder.db') AS place,
+                (SELECT count(*) FROM response WHERE response.body = body.id) AS responses
+            FROM body JOIN content ON content.body = body.id;
+        CREATE VIEW larder_link AS
+            SELECT source.href AS source, target.href AS target, listed.role
+            FROM (
+                SELECT url, pages AS targets, 'page' AS role FROM link
+                UNION ALL SELECT url, requisites, 'requisite' FROM link
+                UNION ALL SELECT url, guesses, 'guess' FROM link) AS listed
+            JOIN url AS source ON source.id = listed.url
+            JOIN json_each('[' || trim(listed.targets, ',') || ']') AS number
+            JOIN url AS target ON target.id = number.value;
+
+        """
+}
