@@ -14,8 +14,10 @@ package final class Crawl {
     private let pool: ScanPool
     private var frontier: Frontier
     private var report: CrawlReport
-    /// What an interrupted run of the same visit stored, by URL.
-    private var held: [String: StoredResponse] = [:]
+    /// Nil when the store has nothing that could be recalled.
+    private let recall: Recall?
+    /// What is held of the URLs whose servers are being asked whether it still holds.
+    private var asked: [UInt32: StoredResponse] = [:]
     private var scanning = 0
     private var scanningByteCount = 0
     private var lastProgress: Duration = .zero
@@ -40,14 +42,7 @@ package final class Crawl {
             let visit = try writer.begin(
                 site: plan.site, start: plan.start.map(\.href), now: Self.secondsSinceEpoch())
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
-            if visit.isContinued {
-                var held: [String: StoredResponse] = [:]
-                try StoreReader(plan.folder).eachResponse(ofVisit: visit.id) { response in
-                    // What was gone is asked for again: it may be there by now.
-                    if response.status < 400 { held[response.href] = response }
-                }
-                self.held = held
-            }
+            recall = try Recall(plan.folder, visit: visit, policy: plan.policy, rules: plan.rules)
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
             let folder = plan.folder
@@ -117,33 +112,72 @@ package final class Crawl {
     }
 
     private func startWhatMayStart() throws(CrawlError) {
-        while mayScanMore, let number = frontier.next(now: now) {
-            let url = frontier.entries[Int(number)].url
-            guard let response = held.removeValue(forKey: url.href) else {
-                loop.start(FetchRequest(number: number, url: url))
-                continue
-            }
-            if let target = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url) {
-                _ = frontier.redirected(number, to: target.url)
-            } else {
-                frontier.recalled(number)
-                scan(number, .held(response))
-            }
+        while mayScanMore, let number = frontier.next(now: now) { try start(number) }
+    }
+
+    /// Fetches what is due, unless it is held and need not be.
+    private func start(_ number: UInt32) throws(CrawlError) {
+        let url = frontier.entries[Int(number)].url
+        switch try storing({ () throws(StoreError) in try recall?.answer(for: url, now: Self.httpNow()) }) {
+        case nil:
+            loop.start(FetchRequest(number: number, url: url))
+        case .load(let fields)?:
+            loop.start(FetchRequest(number: number, url: url, fields: fields))
+        case .validate(let held, let fields)?:
+            asked[number] = held
+            loop.start(FetchRequest(number: number, url: url, fields: fields))
+        case .done(let held)?:
+            try recalled(number, held)
+        case .reuse(let held)?:
+            if try recalled(number, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
         }
+    }
+
+    /// Goes on from what is held without asking for it. False for a redirect that leads nowhere.
+    @discardableResult
+    private func recalled(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) -> Bool {
+        let url = frontier.entries[Int(number)].url
+        if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
+            return frontier.redirected(number, to: redirect.url)
+        }
+        frontier.recalled(number)
+        try follow(number, held)
+        return true
     }
 
     private func fetched(_ result: FetchResult) throws(CrawlError) {
         report.requests += 1
         report.wireByteCount += result.wireByteCount
+        let held = asked.removeValue(forKey: result.number)
         switch result.outcome {
         case .response(let response):
-            try answered(result.number, response)
+            if response.status == 304, let held {
+                try confirmed(result, response, held)
+            } else {
+                try answered(result.number, response)
+            }
         case .failure(let failure) where failure.kind == .machine:
             // A full disk or no memory: going on would only lose more.
             throw .fetch(failure)
         case .failure(let failure):
             frontier.failed(result.number, .fetch(failure), now: now)
         }
+    }
+
+    /// What is held is what the server has.
+    private func confirmed(
+        _ result: FetchResult, _ response: FetchedResponse, _ held: StoredResponse
+    ) throws(CrawlError) {
+        response.body.discard()
+        guard let fields = recall?.confirmed(held, by: response.fields, now: Self.httpNow()) else {
+            // It speaks of another version than the one that is held.
+            loop.start(FetchRequest(number: result.number, url: result.url))
+            return
+        }
+        frontier.succeeded(result.number)
+        report.confirmed += 1
+        try keep(result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch())
+        try follow(result.number, held)
     }
 
     private func answered(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
@@ -161,6 +195,33 @@ package final class Crawl {
             frontier.failed(number, failure, now: now)
             if failure.isGone { try keepHead(number, response) }
         }
+    }
+
+    /// The links of what is held, out of their lists: its body is looked into only where there are none.
+    private func follow(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) {
+        guard let recall else { return }
+        let isListed = try storing { () throws(StoreError) in
+            try recall.eachLink(of: held) { heard, kind in
+                frontier.foundAgain(heard, role: kind.role, isGuess: kind == .guess)
+            } new: { link in
+                frontier.found(link, by: number)
+            }
+        }
+        if !isListed { scan(number, .held(held)) }
+    }
+
+    /// Keeps in this visit what an earlier one has.
+    private func keep(
+        _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64
+    ) throws(CrawlError) {
+        let entry = frontier.entries[Int(number)]
+        var new = NewResponse(
+            href: held.href, referrer: referrer(of: entry)?.href, status: held.status, role: entry.role.rawValue,
+            fields: fields, fetched: fetched, body: held.body.map(NewResponse.Body.held) ?? .none)
+        new.number = number
+        new.variant = held.variant
+        new.type = held.type
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
     }
 
     private func scan(_ number: UInt32, _ source: ScanJob.Source) {
@@ -189,11 +250,7 @@ package final class Crawl {
                 }
             }
         }
-        do throws(StoreError) {
-            try writes.addWithoutWaiting(links)
-        } catch {
-            throw .store(error)
-        }
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
     }
 
     private func target(_ number: UInt32) -> NewLinks.Target {
@@ -203,13 +260,16 @@ package final class Crawl {
     /// Keeps a response that needs no body: a redirect, or a tombstone.
     private func keepHead(_ number: UInt32, _ response: FetchedResponse) throws(CrawlError) {
         let entry = frontier.entries[Int(number)]
+        var head = NewResponse(
+            href: entry.url.href, referrer: referrer(of: entry)?.href, status: response.status,
+            role: entry.role.rawValue, fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
+        head.number = number
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
+    }
+
+    private func storing<Value>(_ body: () throws(StoreError) -> Value) throws(CrawlError) -> Value {
         do throws(StoreError) {
-            var head = NewResponse(
-                href: entry.url.href, referrer: referrer(of: entry)?.href, status: response.status,
-                role: entry.role.rawValue, fields: response.fields.block, fetched: Self.secondsSinceEpoch(),
-                body: .none)
-            head.number = number
-            try writes.addWithoutWaiting(head)
+            return try body()
         } catch {
             throw .store(error)
         }
@@ -222,6 +282,8 @@ package final class Crawl {
     private var now: Duration { clock.now - started }
 
     private static func secondsSinceEpoch() -> Int64 { Int64(time(nil)) }
+
+    private static func httpNow() -> HTTPDate { HTTPDate(secondsSinceEpoch: secondsSinceEpoch()) }
 }
 
 extension Crawl {

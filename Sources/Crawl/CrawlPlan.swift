@@ -9,6 +9,9 @@ package struct CrawlPlan: Sendable {
     package var userAgent: String
     package var connectionsPerHost = 16
     package var scanThreads = 2
+    /// What becomes of what is held of the site already.
+    package var policy = CachePolicy.revalidate
+    package var rules = CacheRules()
     /// Told of the counts now and then, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
 

@@ -15,6 +15,8 @@ package struct CrawlReport: Sendable {
     /// What looked like a link in a script and led to nothing.
     package var wrongGuesses = 0
     package var requests = 0
+    /// What the servers said is still as it is held.
+    package var confirmed = 0
     /// What came over the network.
     package var wireByteCount = 0
     /// The bodies of this run, without content coding.

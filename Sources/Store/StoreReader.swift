@@ -6,6 +6,7 @@ package final class StoreReader {
     let folder: StoreFolder
     private let connection: Connection
     private let findVisible: Statement
+    private let findOfVisit: Statement
     private let findContent: Statement
     private let findLinks: Statement
     let findLinkLists: Statement
@@ -29,6 +30,13 @@ package final class StoreReader {
             WHERE url.href = ? AND response.request = ?
                 AND (site.published IS NULL OR response.visit <= site.published)
             ORDER BY site.published IS NULL, response.visit DESC, response.variant
+            """)
+        findOfVisit = try connection.prepare(
+            """
+            SELECT \(StoredResponse.columns) FROM url
+            JOIN response ON response.url = url.id
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href = ? AND response.visit = ? AND response.request = ''
             """)
         findContent = try connection.prepare("SELECT bytes FROM content WHERE body = ?")
         findLinks = try connection.prepare("SELECT links FROM content WHERE body = ?")
@@ -64,6 +72,15 @@ package final class StoreReader {
         return fitting ?? newest
     }
 
+    /// What the visit has for the URL, published or not.
+    package func response(for href: String, ofVisit visit: Int64) throws(StoreError) -> StoredResponse? {
+        try findOfVisit.first(.text(href), .integer(visit), read: StoredResponse.init)
+    }
+
+    package func holdsAnything() throws(StoreError) -> Bool {
+        try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
+    }
+
     /// The body's bytes, or the file that has them. Nil for a body that is gone.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
         try findContent.first(.integer(body.id)) { row in
@@ -88,6 +105,20 @@ package final class StoreReader {
             WHERE response.visit = ?
             """
         ).each(.integer(visit)) { row in read(StoredResponse(row)) }
+    }
+
+    /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can only grow.
+    package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        try connection.execute("BEGIN", doing: "read")
+        do {
+            let result = try body()
+            try connection.execute("COMMIT", doing: "read")
+            return result
+        } catch {
+            // The first error is the one that tells.
+            try? connection.execute("ROLLBACK", doing: "read")
+            throw error
+        }
     }
 
     func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {

@@ -22,6 +22,8 @@ struct Frontier: Sendable {
     private var turn = 0
     /// Latest first, so that the next one is at the end.
     private var retries: [(time: Duration, number: UInt32)] = []
+    /// The latest time that anybody told.
+    private var now: Duration = .zero
     private var scope: Scope
     private let retryPlan: RetryPlan
     private let connectionsPerHost: Int
@@ -41,8 +43,11 @@ struct Frontier: Sendable {
     /// Nothing runs and nothing will.
     var isDone: Bool { runningCount == 0 && active.isEmpty && retries.isEmpty }
 
-    /// When something that waits is due; nil when nothing waits.
-    var nextRetry: Duration? { retries.last?.time }
+    /// When something that waits is due, be it a retry or a host that is given a pause; nil when nothing waits.
+    var nextRetry: Duration? {
+        let pauses = active.lazy.compactMap { host in hosts[host].pace.nextStart.flatMap { $0 > now ? $0 : nil } }
+        return [retries.last?.time, pauses.min()].lazy.compactMap { $0 }.min()
+    }
 
     mutating func start(_ url: WebURL) {
         hear(of: url.withoutFragment, role: .page, from: nil, redirects: 0, isStart: true)
@@ -54,8 +59,15 @@ struct Frontier: Sendable {
         hear(of: link.url, role: link.role, from: number, redirects: 0, isGuess: link.isGuess)
     }
 
+    /// Another link to what has a number.
+    mutating func foundAgain(_ number: UInt32, role: Role, isGuess: Bool) {
+        if role == .requisite { becomeRequisite(number) }
+        if !isGuess { becomeCertain(number) }
+    }
+
     /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.
     mutating func next(now: Duration) -> UInt32? {
+        self.now = now
         while let retry = retries.last, retry.time <= now {
             retries.removeLast()
             enqueue(retry.number)
@@ -64,7 +76,7 @@ struct Frontier: Sendable {
         for _ in 0..<active.count {
             turn = turn < active.count ? turn : 0
             let host = active[turn]
-            guard hosts[host].pace.mayStart else {
+            guard hosts[host].pace.mayStart(now: now) > 0 else {
                 turn += 1
                 continue
             }
@@ -75,7 +87,7 @@ struct Frontier: Sendable {
             if hosts[host].queuedCount == 0 { active.remove(at: turn) } else { turn += 1 }
             entries[Int(number)].state = .running
             entries[Int(number)].attempts += 1
-            hosts[host].pace.started()
+            hosts[host].pace.started(now: now)
             runningCount += 1
             return number
         }
@@ -113,18 +125,21 @@ struct Frontier: Sendable {
 
     private mutating func answered(_ number: UInt32) {
         runningCount -= 1
-        hosts[entries[Int(number)].host].pace.answered()
+        hosts[entries[Int(number)].host].pace.answered(after: nil, now: now)
     }
 
     mutating func failed(_ number: UInt32, _ failure: Failure, now: Duration) {
+        self.now = now
         let entry = entries[Int(number)]
         if failure.isObjection {
             runningCount -= 1
-            hosts[entry.host].pace.objected()
+            hosts[entry.host].pace.objected(after: nil, now: now)
         } else {
             answered(number)
         }
-        guard failure.mayPass, let delay = retryPlan.delay(afterAttempt: Int(entry.attempts)) else {
+        let jitter = RetryPlan.jitter(of: number, attempt: Int(entry.attempts))
+        let decision = retryPlan.decision(afterAttempt: Int(entry.attempts), of: failure, jitter: jitter)
+        guard case .again(let delay) = decision else {
             entries[Int(number)].state = .failed(failure)
             return
         }
@@ -153,12 +168,11 @@ struct Frontier: Sendable {
         isGuess: Bool = false
     ) -> UInt32 {
         if let known = numbers[url] {
-            if role == .requisite { becomeRequisite(known) }
-            if !isGuess { becomeCertain(known) }
+            foundAgain(known, role: role, isGuess: isGuess)
             return known
         }
         let number = UInt32(entries.count)
-        let skip: SkipReason? = url.isHTTP ? (role == .page && !isStart ? scope.reasonToSkip(url) : nil) : .scheme
+        let skip: SkipReason? = url.isHTTP ? (role == .page && !isStart ? reasonToSkip(url) : nil) : .scheme
         entries.append(
             Entry(
                 url: url, host: hostNumber(of: url), referrer: referrer, isStart: isStart, role: role, isGuess: isGuess,
@@ -230,7 +244,7 @@ extension Frontier {
             of: target, role: entry.role, from: number, redirects: entry.redirects + 1, isStart: entry.isStart,
             isGuess: entry.isGuess)
         entries[Int(number)].target = next
-        if entry.isStart, target.isHTTP { takeAlong(next) }
+        if entry.isStart, target.isHTTP { takeAlong(next, from: entry.url) }
         return true
     }
 
@@ -247,11 +261,19 @@ extension Frontier {
     }
 
     /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
-    private mutating func takeAlong(_ number: UInt32) {
+    private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         entries[Int(number)].isStart = true
-        guard scope.include(hostOf: entries[Int(number)].url) else { return }
+        guard scope.startMoved(from: moved, to: entries[Int(number)].url) else { return }
         for skipped in entries.indices where entries[skipped].state == .skipped(.otherHost) {
-            if scope.reasonToSkip(entries[skipped].url) == nil { enqueue(UInt32(skipped)) }
+            if reasonToSkip(entries[skipped].url) == nil { enqueue(UInt32(skipped)) }
+        }
+    }
+
+    /// Nil when a page is to be followed.
+    private func reasonToSkip(_ page: WebURL) -> SkipReason? {
+        switch scope.verdict(onPage: page, depth: 0) {
+        case .followed: nil
+        case .skipped(let reason): reason
         }
     }
 }

@@ -7,19 +7,35 @@ package struct StoredLinks: Sendable, Equatable {
     package init() {}
 }
 
+package struct StoredLinkNumbers: Sendable, Equatable {
+    package let pages: [Int64]
+    package let requisites: [Int64]
+    package let guesses: [Int64]
+}
+
 extension StoreReader {
     /// What the response's body links to; nil when that was never kept, and the body has to be looked into.
     package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
-        guard let body = response.body else { return nil }
-        let lists = try findLinkLists.first(.integer(response.url), .integer(body.id)) { row in
-            (0..<3).map { LinkLists.numbers(row.text($0)) }
-        }
-        guard let lists else { return nil }
+        guard let numbers = try linkNumbers(of: response) else { return nil }
         var links = StoredLinks()
-        links.pages = try addresses(lists[0])
-        links.requisites = try addresses(lists[1])
-        links.guesses = try addresses(lists[2])
+        links.pages = try addresses(numbers.pages)
+        links.requisites = try addresses(numbers.requisites)
+        links.guesses = try addresses(numbers.guesses)
         return links
+    }
+
+    /// The same by the store's numbers, for whoever knows many of them.
+    package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
+        guard let body = response.body else { return nil }
+        return try findLinkLists.first(.integer(response.url), .integer(body.id)) { row in
+            StoredLinkNumbers(
+                pages: LinkLists.numbers(row.text(0)), requisites: LinkLists.numbers(row.text(1)),
+                guesses: LinkLists.numbers(row.text(2)))
+        }
+    }
+
+    package func address(of number: Int64) throws(StoreError) -> String? {
+        try findAddress.first(.integer(number)) { $0.text(0) }
     }
 
     /// The addresses whose bodies link to this one, whether or not they are shown, in order.
@@ -40,7 +56,7 @@ extension StoreReader {
         var addresses: [String] = []
         addresses.reserveCapacity(numbers.count)
         for number in numbers {
-            if let href = try findAddress.first(.integer(number), read: { $0.text(0) }) { addresses.append(href) }
+            if let href = try address(of: number) { addresses.append(href) }
         }
         return addresses
     }

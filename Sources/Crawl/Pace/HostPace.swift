@@ -1,0 +1,165 @@
+/// How many requests one host gets at once, and when.
+///
+/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and halves when the host
+/// refuses or fails. Where it had to give way it comes back step by step, more slowly each time, so that a host is not asked
+/// again and again for more than it wants to give. A host that does not answer at all is asked once in a while.
+///
+/// A round is as many answers as run at once. What was asked before the last change for the worse says nothing about what holds
+/// since, and counts for nothing.
+struct HostPace: Sendable, Equatable {
+    private(set) var limit: Int
+    private(set) var runningCount = 0
+    private(set) var highest: Int
+    /// Below it the limit doubles, from there on it takes steps.
+    private var threshold: Int
+    private var latency = Latency()
+    /// Answers of this round.
+    private var answers = 0
+    /// Rounds without an objection since the last change, and how many of them allow a step.
+    private var cleanRounds = 0
+    private var patience = 1
+    /// Objections to what was asked after the last one was heeded, without an answer between.
+    private(set) var objectionsInARow = 0
+    private var lastCut: Duration?
+    private var lastStart: Duration?
+    private var pausedUntil: Duration?
+    /// Between two starts, as robots.txt asks for; zero for none.
+    private var distance: Duration = .zero
+
+    /// No host is waited for longer than this, whatever its Retry-After says.
+    static let longestPause: Duration = .seconds(300)
+    private static let firstPause: Duration = .milliseconds(250)
+    private static let longestOwnPause: Duration = .seconds(30)
+    /// A host that fails once in a while is not paused for that; one that fails again at half the pace is.
+    private static let objectionsWithoutPause = 2
+    private static let objectionsUntilHopeless = 14
+    /// Whoever asks for a longer pause than it gets counts as so many that fail.
+    private static let objectionsOfLongWait = 4
+    /// Latency is no reason to ask for less than this at once.
+    private static let leastForLatency = 2
+    private static let mostPatience = 64
+
+    init(initial: Int = 4, highest: Int) {
+        self.highest = max(1, highest)
+        limit = min(max(1, initial), self.highest)
+        threshold = self.highest
+    }
+
+    /// It has objected for about three minutes, and answered nothing.
+    var isHopeless: Bool { objectionsInARow >= Self.objectionsUntilHopeless }
+
+    /// How many may start now.
+    func mayStart(now: Duration) -> Int {
+        guard runningCount < limit else { return 0 }
+        if let pausedUntil, now < pausedUntil { return 0 }
+        guard distance > .zero else { return limit - runningCount }
+        if let lastStart, now < lastStart + distance { return 0 }
+        return runningCount == 0 ? 1 : 0
+    }
+
+    /// When the next may start, which may be past already; nil when an answer has to come first.
+    var nextStart: Duration? {
+        guard runningCount < limit, distance == .zero || runningCount == 0 else { return nil }
+        let spaced = distance > .zero ? lastStart.map { $0 + distance } : nil
+        return max(pausedUntil ?? .zero, spaced ?? .zero)
+    }
+
+    mutating func started(now: Duration) {
+        runningCount += 1
+        lastStart = now
+    }
+
+    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the answer's first byte; nil
+    /// when nobody measured it.
+    mutating func answered(after latency: Duration?, now: Duration) {
+        runningCount -= 1
+        guard isOfThisRound(latency, now: now) else { return }
+        objectionsInARow = 0
+        if let latency { self.latency.add(latency) }
+        answers += 1
+        guard answers >= limit else { return }
+        answers = 0
+        endRound(now: now)
+    }
+
+    /// Another source answered in place of the host, which says nothing of its pace.
+    mutating func recalled() {
+        runningCount -= 1
+    }
+
+    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks for.
+    mutating func objected(after latency: Duration?, retryAfter: Duration? = nil, now: Duration) {
+        runningCount -= 1
+        if let retryAfter { pause(until: now + min(retryAfter, Self.longestPause)) }
+        guard isOfThisRound(latency, now: now) else { return }
+        // Only the first one of a row tells how much was too much: a host that is gone says nothing about that.
+        if objectionsInARow == 0 {
+            threshold = max(1, limit * 3 / 4)
+            patience = min(patience * 2, Self.mostPatience)
+        }
+        let asksForTooLong = retryAfter.map { $0 > Self.longestPause } ?? false
+        objectionsInARow += asksForTooLong ? Self.objectionsOfLongWait : 1
+        cut(to: limit / 2, now: now)
+        let pauses = objectionsInARow - Self.objectionsWithoutPause
+        if pauses > 0 { pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.longestOwnPause)) }
+    }
+
+    /// A distance between starts means one request at a time.
+    mutating func keep(distance: Duration) {
+        self.distance = max(.zero, distance)
+    }
+
+    /// The host turned out to bear more at once than was known: it speaks HTTP/2.
+    mutating func widen(to highest: Int) {
+        if threshold == self.highest { threshold = max(threshold, highest) }
+        self.highest = max(self.highest, highest)
+    }
+
+    /// What was asked before the last cut was asked at another pace.
+    private func isOfThisRound(_ latency: Duration?, now: Duration) -> Bool {
+        guard let lastCut, let latency else { return true }
+        return now - latency >= lastCut
+    }
+
+    private mutating func endRound(now: Duration) {
+        switch latency.judgement {
+        case .high where limit > Self.leastForLatency:
+            threshold = max(Self.leastForLatency, limit * 3 / 4)
+            patience = min(patience * 2, Self.mostPatience)
+            cut(to: threshold, now: now)
+        case .high:
+            // So little cannot be what makes it slow: it is slow, and that is what to compare with from now on.
+            latency.accept()
+            threshold = highest
+            patience = 1
+        case .raised:
+            cleanRounds = 0
+        case .low:
+            cleanRounds += 1
+            grow()
+        }
+    }
+
+    private mutating func grow() {
+        guard limit < highest else { return }
+        if limit < threshold {
+            limit = min(limit * 2, threshold)
+            cleanRounds = 0
+        } else if cleanRounds >= patience {
+            limit += 1
+            cleanRounds = 0
+        }
+    }
+
+    private mutating func cut(to limit: Int, now: Duration) {
+        self.limit = max(1, limit)
+        lastCut = now
+        answers = 0
+        cleanRounds = 0
+        latency.forgetRecent()
+    }
+
+    private mutating func pause(until time: Duration) {
+        pausedUntil = max(pausedUntil ?? time, time)
+    }
+}

@@ -1,0 +1,108 @@
+internal import Glibc
+internal import Store
+internal import Web
+
+/// What the store has of what a crawl comes to, and whether its server has to be asked. It belongs to the crawl's thread.
+final class Recall {
+    enum Answer {
+        /// Nothing of use is held.
+        case load(adding: HTTPFields)
+        /// This visit has it already: an earlier run of it was interrupted.
+        case done(StoredResponse)
+        /// Good enough as it is, by the policy.
+        case reuse(StoredResponse)
+        /// The server is asked whether it still holds.
+        case validate(StoredResponse, with: HTTPFields)
+    }
+
+    private let reader: StoreReader
+    private let visit: OpenVisit
+    private let policy: CachePolicy
+    private let rules: CacheRules
+    /// What each number of the store's URLs is to the frontier; by the store's number.
+    private var numbers: [UInt32?] = []
+
+    private static let profile = CacheProfile.private
+
+    /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
+    init?(_ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules) throws(StoreError) {
+        let reader = try StoreReader(folder)
+        let isEmpty = try !reader.holdsAnything()
+        if isEmpty { return nil }
+        self.reader = reader
+        self.visit = visit
+        self.policy = policy
+        self.rules = rules
+    }
+
+    /// What is to be done about an URL that is due.
+    func answer(for url: WebURL, now: HTTPDate) throws(StoreError) -> Answer {
+        // What was gone is asked for again: it may be there by now.
+        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
+            return .done(own)
+        }
+        let held = try reader.response(for: url.href)
+        let usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        let request = CacheRequest(url: url)
+        let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
+        switch policy.action(for: request, entry: entry, now: now) {
+        case .serve, .serveAndRefresh:
+            if let usable { return .reuse(usable) }
+        case .validate(let fields):
+            // What is held of a redirect is its target alone, which costs as much as asking.
+            if let usable, !usable.isRedirect { return .validate(usable, with: fields) }
+        case .load(let fields):
+            return .load(adding: fields)
+        case .miss:
+            break
+        }
+        return .load(adding: HTTPFields())
+    }
+
+    /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the
+    /// answer is about another version, and the body has to be loaded.
+    func confirmed(_ held: StoredResponse, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
+        guard let url = WebURL(held.href) else { return nil }
+        let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
+        let conclusion = policy.conclusion(
+            of: .answered(answer), for: CacheRequest(url: url), entry: held.cacheEntry(profile: Self.profile, rules: rules),
+            wasConditional: true, profile: Self.profile, rules: rules, now: now)
+        switch conclusion.reply {
+        case .stored(let entry, _): return entry.fields
+        case .received, .loadAgain, .gatewayTimeout: return nil
+        }
+    }
+
+    /// Hands over what the held body links to. False when that was never kept: then the body has to be looked into.
+    func eachLink(
+        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32
+    ) throws(StoreError) -> Bool {
+        guard held.body != nil else { return true }
+        guard let lists = try reader.linkNumbers(of: held) else { return false }
+        try reader.steadily { () throws(StoreError) in
+            for (numbers, role) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
+                for number in numbers { try follow(number, role, known, new) }
+            }
+        }
+        return true
+    }
+
+    /// How a link was listed.
+    enum LinkClass: CaseIterable {
+        case page, requisite, guess
+
+        var role: Frontier.Role { self == .page ? .page : .requisite }
+    }
+
+    private func follow(
+        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32
+    ) throws(StoreError) {
+        let place = Int(number)
+        if place < numbers.count, let heard = numbers[place] { return known(heard, kind) }
+        guard let href = try reader.address(of: number), let url = WebURL(href) else { return }
+        if place >= numbers.count {
+            numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
+        }
+        numbers[place] = new(FoundLink(url: url, role: kind.role, isGuess: kind == .guess))
+    }
+}

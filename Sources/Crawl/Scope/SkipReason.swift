@@ -1,0 +1,39 @@
+/// Why something that was linked was not asked for.
+package enum SkipReason: Sendable, Hashable {
+    /// A page on a host that the scope leaves out.
+    case otherHost
+    case otherDomain
+    case otherFolder
+    /// A page that lies further from the start than this many links.
+    case tooDeep(Int)
+    /// The pattern that excludes it, as the user wrote it.
+    case excluded(String)
+    /// Neither http nor https.
+    case scheme
+    case longURL
+    /// The rule of robots.txt, with its line.
+    case robots(String)
+    /// Why it is not known what robots.txt says.
+    case robotsUnknown(String)
+    /// Its page asks that its links are not followed.
+    case nofollow
+    indirect case limit(CrawlLimits.Reached)
+    indirect case trap(TrapReason)
+
+    package var name: String {
+        switch self {
+        case .otherHost: "on another host"
+        case .otherDomain: "on another domain"
+        case .otherFolder: "outside the start's folder"
+        case .tooDeep(let depth): "deeper than --depth \(depth)"
+        case .excluded(let pattern): "excluded by \(pattern)"
+        case .scheme: "not http or https"
+        case .longURL: "an URL longer than \(Scope.longestURL) bytes"
+        case .robots(let rule): "robots.txt says \(rule)"
+        case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
+        case .nofollow: "marked as nofollow"
+        case .limit(let reached): reached.description
+        case .trap(let reason): reason.description
+        }
+    }
+}

@@ -1,0 +1,99 @@
+internal import Web
+
+/// What is remembered of a body to know it again.
+struct ContentPrint: Sendable, Hashable {
+    /// Equal for equal contents.
+    let digest: UInt64
+    /// Nil when nobody looked at the words.
+    let words: SimHash?
+    let byteCount: Int
+
+    private static let longestText = 1 << 20
+    /// What has fewer words is known by its bytes: many pages are empty but for a script.
+    private static let leastWords = 16
+
+    /// A body of which no more than a digest is known.
+    init(digest: UInt64, byteCount: Int) {
+        self.digest = digest
+        self.byteCount = byteCount
+        words = nil
+    }
+
+    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor styles. The digest is
+    /// one of the words in their order.
+    init(text body: Span<UInt8>) {
+        var reader = WordReader()
+        body.withUnsafeBufferPointer { reader.read($0.prefix(Self.longestText)) }
+        byteCount = body.count
+        if reader.counter.total >= Self.leastWords {
+            digest = reader.digest
+            words = reader.counter.finish()
+        } else {
+            digest = body.withUnsafeBufferPointer { Mixing.mix($0.prefix(Self.longestText)) }
+            words = nil
+        }
+    }
+
+    /// The same content but for a few words: a name, a date, the URL that was asked for.
+    func isAlike(_ other: ContentPrint, differingBits: Int, differingSize: Double) -> Bool {
+        if digest == other.digest { return true }
+        guard let words, let others = other.words, words.distance(to: others) <= differingBits else { return false }
+        return Double(abs(byteCount - other.byteCount)) <= Double(max(byteCount, other.byteCount)) * differingSize + 64
+    }
+}
+
+/// Reads the words between tags, each together with the one before it.
+private struct WordReader {
+    var counter = SimHash.Counter()
+    var digest: UInt64 = 0
+    private var previous: UInt64 = 0
+
+    mutating func read(_ bytes: some RandomAccessCollection<UInt8>) {
+        let bytes = Array(bytes)
+        var at = 0
+        while at < bytes.count {
+            let byte = bytes[at]
+            if byte == UInt8(ascii: "<") {
+                at = Self.endOfTag(in: bytes, at: at)
+            } else if Self.isLetter(byte) {
+                var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+                while at < bytes.count, Self.isLetter(bytes[at]) {
+                    hash = (hash ^ UInt64(bytes[at].lowercasedASCII)) &* 0x0000_0100_0000_01B3
+                    at += 1
+                }
+                add(hash)
+            } else {
+                at += 1
+            }
+        }
+    }
+
+    private mutating func add(_ word: UInt64) {
+        counter.add(Mixing.mix(previous &* 31 &+ word))
+        digest = Mixing.mix(digest ^ word)
+        previous = word
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { byte.isASCIIAlphanumeric || byte >= 0x80 }
+
+    /// Behind the tag, and behind the whole element where that is no text.
+    private static func endOfTag(in bytes: [UInt8], at start: Int) -> Int {
+        let end = bytes[start...].firstIndex(of: UInt8(ascii: ">")).map { $0 + 1 } ?? bytes.count
+        for name in ["script", "style"] where hasName(name, bytes[(start + 1)..<end]) {
+            var at = end
+            while let open = bytes[at...].firstIndex(of: UInt8(ascii: "<")) {
+                at = open + 1
+                if at < bytes.count, bytes[at] == UInt8(ascii: "/"), hasName(name, bytes[(at + 1)...]) { return open }
+            }
+            return bytes.count
+        }
+        return end
+    }
+
+    private static func hasName(_ name: String, _ bytes: ArraySlice<UInt8>) -> Bool {
+        guard bytes.prefix(name.utf8.count).elementsEqual(name.utf8, by: { $0.lowercasedASCII == $1 }) else {
+            return false
+        }
+        return bytes.dropFirst(name.utf8.count).first?.isASCIIAlphanumeric != true
+    }
+}

@@ -1,0 +1,92 @@
+internal import Web
+
+/// Recognises dates in URLs: `/2031/05/17/`, `/2031-05-17`, `/20310517`, `?year=2031&month=5`.
+///
+/// A year alone may as well be a number: it is one only with a month behind it, or by the name of its parameter.
+struct DatePath {
+    private enum Part {
+        case year, month
+    }
+
+    /// What the segment before was.
+    private var last: Part?
+
+    /// `{year}`, `{month}` or `{day}` for a segment that is one, seen by what stands around it.
+    mutating func part(_ segment: ArraySlice<UInt8>, before next: ArraySlice<UInt8>?) -> String? {
+        switch last {
+        case .year:
+            last = .month
+            return "{month}"
+        case .month where Self.number(segment, in: 1...31, digits: 1...2) != nil:
+            last = nil
+            return "{day}"
+        case .month, nil:
+            last = nil
+            guard let next, Self.isYear(segment), Self.isMonth(next) else { return nil }
+            last = .year
+            return "{year}"
+        }
+    }
+
+    /// What the value of a parameter with this name is, if it is part of a date.
+    static func part(ofValue value: ArraySlice<UInt8>, named name: ArraySlice<UInt8>) -> String? {
+        switch String(decoding: name.prefix(16).map(\.lowercasedASCII), as: UTF8.self) {
+        case "year", "yr", "y": isYear(value) ? "{year}" : nil
+        case "month", "mon", "mo": isMonth(value) ? "{month}" : nil
+        case "day", "dy", "week": number(value, in: 1...53, digits: 1...2) == nil ? nil : "{day}"
+        // As WordPress has it: 203105.
+        case "m":
+            value.count == 6 && isYear(value.prefix(4)) && isMonth(value.dropFirst(4)) ? "{date}" : nil
+        default: nil
+        }
+    }
+
+    /// Where a date ends that begins here, written `2031-05-17`, `2031_05` or `20310517`.
+    static func endOfDate(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
+        let rest = bytes[start...]
+        guard rest.count >= 7, isYear(rest.prefix(4)) else { return nil }
+        let digits = rest.prefix { $0.isASCIIDigit }
+        if digits.count == 8 {
+            let isDate = isMonth(digits.dropFirst(4).prefix(2)) && isDay(digits.dropFirst(6))
+            return isDate && isEnd(bytes, digits.endIndex) ? digits.endIndex : nil
+        }
+        let separator = rest[start + 4]
+        guard separator == UInt8(ascii: "-") || separator == UInt8(ascii: "_"), isMonth(rest[(start + 5)..<(start + 7)])
+        else { return nil }
+        if rest.count >= 10, rest[start + 7] == separator, isDay(rest[(start + 8)..<(start + 10)]) {
+            return isEnd(bytes, start + 10) ? start + 10 : nil
+        }
+        return isEnd(bytes, start + 7) ? start + 7 : nil
+    }
+
+    private static func isEnd(_ bytes: ArraySlice<UInt8>, _ index: Int) -> Bool {
+        index == bytes.endIndex || !bytes[index].isASCIIAlphanumeric
+    }
+
+    private static func isYear(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1800...2999, digits: 4...4) != nil }
+
+    private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1...31, digits: 1...2) != nil }
+
+    private static func isMonth(_ bytes: ArraySlice<UInt8>) -> Bool {
+        number(bytes, in: 1...12, digits: 1...2) != nil || isMonthName(bytes)
+    }
+
+    private static func isMonthName(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard (3...9).contains(bytes.count) else { return false }
+        let name = String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
+        return monthNames.contains { $0 == name || $0.prefix(3) == name }
+    }
+
+    private static let monthNames = [
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "december",
+    ]
+
+    private static func number(
+        _ bytes: ArraySlice<UInt8>, in range: ClosedRange<Int>, digits: ClosedRange<Int>
+    ) -> Int? {
+        guard digits.contains(bytes.count), bytes.allSatisfy(\.isASCIIDigit) else { return nil }
+        let number = bytes.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        return range.contains(number) ? number : nil
+    }
+}

@@ -1,0 +1,89 @@
+internal import Web
+
+/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers to an URL that cannot
+/// exist.
+struct SoftNotFound: Sendable {
+    /// An answer as far as it tells.
+    struct Answer: Sendable, Equatable {
+        var status: Int
+        /// Where it redirects to.
+        var target: WebURL?
+        /// Nil without a body.
+        var content: ContentPrint?
+    }
+
+    enum Judgement: Sendable, Equatable {
+        /// The host has not been asked yet.
+        case unknown
+        case found
+        case notFound
+    }
+
+    private enum Manner: Sendable {
+        case unknown
+        /// It says so when there is nothing.
+        case honest
+        /// It answers everything in the same way, since its pages are made in the browser: that says nothing about any of them.
+        case sameForAll
+        case redirecting(WebURL)
+        case page(ContentPrint)
+    }
+
+    private var manner = Manner.unknown
+
+    private static let nameLength = 24
+    private static let differingBits = 6
+    private static let differingSize = 0.1
+
+    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed, its ending kept.
+    static func probe(beside url: WebURL, seed: UInt64) -> WebURL? {
+        let name = url.path.utf8.suffix(while: { $0 != UInt8(ascii: "/") })
+        let ending = name.lastIndex(of: UInt8(ascii: ".")).map { name[$0...].prefix(8) } ?? name.suffix(0)
+        var letters: [UInt8] = []
+        var state = seed
+        while letters.count < nameLength {
+            state = Mixing.mix(state)
+            letters.append(UInt8(ascii: "a") + UInt8(state % 26))
+        }
+        return WebURL(String(decoding: letters + ending, as: UTF8.self), base: url)
+    }
+
+    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the start page.
+    mutating func probed(_ answer: Answer, start: Answer?) {
+        if let target = answer.target {
+            manner = .redirecting(target)
+        } else if (200..<300).contains(answer.status), let content = answer.content {
+            let isStart = start?.content.map { Self.isAlike($0, content) } ?? false
+            manner = isStart ? .sameForAll : .page(content)
+        } else {
+            manner = .honest
+        }
+    }
+
+    /// Whether the host was asked.
+    var isKnown: Bool {
+        if case .unknown = manner { false } else { true }
+    }
+
+    func judgement(of answer: Answer) -> Judgement {
+        switch manner {
+        case .unknown: .unknown
+        case .honest, .sameForAll: .found
+        case .redirecting(let target): answer.target == target ? .notFound : .found
+        case .page(let content): answer.content.map { Self.isAlike($0, content) } ?? false ? .notFound : .found
+        }
+    }
+
+    private static func isAlike(_ one: ContentPrint, _ other: ContentPrint) -> Bool {
+        one.isAlike(other, differingBits: differingBits, differingSize: differingSize)
+    }
+}
+
+extension String.UTF8View {
+    /// The longest end all of whose bytes are so.
+    fileprivate func suffix(while isSo: (UInt8) -> Bool) -> Substring.UTF8View {
+        var start = endIndex
+        while start > startIndex, isSo(self[index(before: start)]) { start = index(before: start) }
+        return self[start...]
+    }
+}

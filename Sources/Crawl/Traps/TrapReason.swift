@@ -1,0 +1,29 @@
+/// Why pages of a pattern are asked for later, or no longer.
+package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        /// Different URLs, the same content.
+        case repetition
+        /// Dates without an end, and nothing happens on them.
+        case calendar
+        /// Folders in folders of the same names.
+        case depth
+        /// Ever new combinations of parameters.
+        case parameters
+    }
+
+    package var kind: Kind
+    /// See `URLShape`.
+    package var pattern: String
+    /// How many of its pages were looked at, and how many of them were as others had been.
+    package var pages: Int
+    package var alike: Int
+
+    package var description: String {
+        switch kind {
+        case .repetition: "a trap: \(alike) of \(pages) pages like \(pattern) repeat others"
+        case .calendar: "a calendar without an end: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .depth: "folders without an end: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .parameters: "parameters without an end: \(pages) pages like \(pattern) lead to little else"
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import Testing
+
+@testable import Crawl
+
+@Suite struct HostPaceTests {
+    @Test func `it doubles with each round while nothing objects, up to its limit`() {
+        var pace = HostPace(initial: 2, highest: 16)
+        var limits: [Int] = []
+        for _ in 1...30 {
+            pace.started(now: .zero)
+            pace.answered(after: .milliseconds(1), now: .zero)
+            if limits.last != pace.limit { limits.append(pace.limit) }
+        }
+        #expect(limits == [2, 4, 8, 16])
+    }
+
+    @Test func `it halves at once when the host objects, and once for what ran together`() {
+        var pace = HostPace(initial: 16, highest: 16)
+        for _ in 1...16 { pace.started(now: .zero) }
+        for _ in 1...16 { pace.objected(after: .seconds(1), now: .seconds(1)) }
+        #expect(pace.limit == 8)
+        #expect(pace.runningCount == 0)
+        #expect(pace.mayStart(now: .seconds(1)) == 8)
+        pace.started(now: .seconds(2))
+        pace.objected(after: .seconds(1), now: .seconds(3))
+        #expect(pace.limit == 4)
+    }
+
+    @Test func `late answers to what was asked before an objection do not widen it again`() {
+        var pace = HostPace(initial: 4, highest: 16)
+        for _ in 1...4 { pace.started(now: .zero) }
+        pace.objected(after: .seconds(1), now: .seconds(1))
+        for _ in 1...3 { pace.answered(after: .seconds(2), now: .seconds(2)) }
+        #expect(pace.limit == 2)
+    }
+
+    @Test(arguments: [
+        (Duration.seconds(7), Duration.seconds(8)), (.seconds(300), .seconds(301)), (.seconds(4000), .seconds(301)),
+    ])
+    func `Retry-After is obeyed, and not for ever`(asked: Duration, start: Duration) {
+        var pace = HostPace(highest: 16)
+        pace.started(now: .zero)
+        pace.objected(after: .seconds(1), retryAfter: asked, now: .seconds(1))
+        #expect(pace.mayStart(now: .seconds(1)) == 0)
+        #expect(pace.nextStart == start)
+        #expect(pace.mayStart(now: start) == 2)
+    }
+
+    @Test func `a distance between starts means one at a time`() {
+        var pace = HostPace(highest: 16)
+        pace.keep(distance: .seconds(2))
+        #expect(pace.mayStart(now: .zero) == 1)
+        pace.started(now: .zero)
+        #expect(pace.mayStart(now: .seconds(5)) == 0)
+        #expect(pace.nextStart == nil)
+        pace.answered(after: .milliseconds(100), now: .milliseconds(100))
+        #expect(pace.mayStart(now: .seconds(1)) == 0)
+        #expect(pace.nextStart == .seconds(2))
+        #expect(pace.mayStart(now: .seconds(2)) == 1)
+    }
+
+    @Test func `what another source answered says nothing`() {
+        var pace = HostPace(highest: 16)
+        for _ in 1...20 {
+            pace.started(now: .zero)
+            pace.recalled()
+        }
+        #expect(pace.mayStart(now: .zero) == 4)
+        #expect(pace.nextStart == .zero)
+    }
+
+    @Test func `a host that turns out to bear more is asked for more`() {
+        var pace = HostPace(initial: 4, highest: 4)
+        pace.widen(to: 32)
+        for _ in 1...100 {
+            pace.started(now: .zero)
+            pace.answered(after: .milliseconds(1), now: .zero)
+        }
+        #expect(pace.limit == 32)
+    }
+
+    @Test func `a fast host is asked for as much as may be, however its latency jumps`() {
+        var host = SimulatedHost()
+        var noise = Noise()
+        host.fetch(2000) { _, _ in (.microseconds(100 + Int(noise.next() * 20_000)), .page) }
+        #expect(host.pace.limit == 16)
+        // 10 ms each on average, 16 at once.
+        #expect(host.now < .seconds(2000 * 0.01 / 16 * 1.1))
+    }
+
+    @Test func `slow answers now and then are no reason to give way`() {
+        var host = SimulatedHost()
+        var noise = Noise()
+        host.fetch(2000) { _, _ in
+            let isSlow = noise.next() < 0.02
+            return (.milliseconds(isSlow ? 3000 : 80 + Int(noise.next() * 40)), .page)
+        }
+        #expect(host.pace.limit == 16)
+    }
+
+    @Test func `answers of very different length are no reason to give way`() {
+        var host = SimulatedHost()
+        var noise = Noise()
+        host.fetch(5000) { _, _ in
+            // From 1 to 1,000 ms, most of them short.
+            (.microseconds(Int(1000.0 / max(0.001, noise.next()))), .page)
+        }
+        #expect(host.pace.limit >= 12)
+    }
+
+    @Test func `a host whose latency grows is asked for no more than it can do at once, twice over`() {
+        var host = SimulatedHost(pace: HostPace(highest: 64))
+        var free = [Duration](repeating: .zero, count: 6)
+        var noise = Noise()
+        host.fetch(3000) { now, _ in
+            let worker = free.indices.min { free[$0] < free[$1] } ?? 0
+            let end = max(now, free[worker]) + .milliseconds(90 + Int(noise.next() * 20))
+            free[worker] = end
+            return (end - now, .page)
+        }
+        #expect(host.objections == 0)
+        #expect(host.now < .seconds(3000 * 0.1 / 6 * 1.1))
+        #expect(host.pace.limit >= 6 && host.pace.limit <= 16)
+        let late = host.latencies.suffix(1000).reduce(.zero, +) / 1000
+        #expect(late < .milliseconds(250))
+    }
+
+    @Test func `a site that is slower in one part is not asked for less for ever`() {
+        var host = SimulatedHost()
+        var noise = Noise()
+        host.fetch(500) { _, _ in (.milliseconds(60 + Int(noise.next() * 20)), .page) }
+        host.fetch(3000) { _, _ in (.milliseconds(300 + Int(noise.next() * 100)), .page) }
+        #expect(host.pace.limit == 16)
+    }
+
+    @Test(arguments: [nil, Duration.seconds(1)])
+    func `a host that refuses what is too much soon has no more to refuse`(retryAfter: Duration?) {
+        var host = SimulatedHost()
+        host.fetch(5000) { _, running in
+            running < 6 ? (.milliseconds(100), .page) : (.milliseconds(5), .refusal(retryAfter: retryAfter))
+        }
+        #expect(host.objections < 50)
+        #expect(host.now < .seconds(5000 * 0.1 / 6 * 1.4))
+    }
+
+    @Test func `a host that grants so many a second gets so many a second`() {
+        var host = SimulatedHost()
+        var second: Int64 = 0
+        var granted = 0
+        host.fetch(1000) { now, _ in
+            if now.components.seconds != second {
+                second = now.components.seconds
+                granted = 0
+            }
+            granted += 1
+            return granted <= 20 ? (.milliseconds(10), .page) : (.milliseconds(2), .refusal(retryAfter: .seconds(1)))
+        }
+        // Every second has to end with one refusal: there is no other way to know.
+        #expect(host.objections < 1000 / 20 * 2)
+        #expect(host.now < .seconds(1000 / 20 * 2))
+    }
+
+    @Test func `a host that dies is asked seldom, and fast again when it is back`() {
+        var host = SimulatedHost()
+        let death = Duration.seconds(10)..<Duration.seconds(70)
+        host.fetch(5000) { now, _ in
+            death.contains(now) ? (.milliseconds(1), .refusal(retryAfter: nil)) : (.milliseconds(100), .page)
+        }
+        #expect(!host.pace.isHopeless)
+        // 31 until it is asked for one at a time, all of them at the same moment; then one for each pause.
+        #expect(host.objections < 42)
+        #expect(host.pace.limit == 16)
+        // 31 s of work, 60 s of death, at most one pause more.
+        #expect(host.now < .seconds(31 + 60 + 30 + 5))
+    }
+
+    @Test func `a host that stays dead is hopeless in the end`() {
+        var host = SimulatedHost()
+        host.fetch(100) { _, _ in (.milliseconds(1), .refusal(retryAfter: nil)) }
+        #expect(host.pace.isHopeless)
+        #expect(host.objections < 20)
+        #expect(host.now > .seconds(120) && host.now < .seconds(300))
+    }
+
+    @Test func `Crawl-delay is kept to the moment`() {
+        var pace = HostPace(highest: 16)
+        pace.keep(distance: .milliseconds(500))
+        var host = SimulatedHost(pace: pace)
+        host.fetch(20) { now, _ in (.milliseconds(now < .seconds(5) ? 20 : 700), .page) }
+        #expect(host.mostRunning == 1)
+        #expect(zip(host.starts, host.starts.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(500) })
+        #expect(host.starts[10] == .seconds(5))
+    }
+}

@@ -1,0 +1,78 @@
+@testable import Crawl
+
+/// A host of a test, asked at a pace in simulated time.
+struct SimulatedHost {
+    enum Answer {
+        case page
+        case refusal(retryAfter: Duration?)
+    }
+
+    /// What the host does with a request that starts now: how long it takes, and what it says.
+    typealias Behaviour = (_ now: Duration, _ running: Int) -> (Duration, Answer)
+
+    private struct Transfer {
+        let start: Duration
+        let end: Duration
+        let answer: Answer
+    }
+
+    var pace: HostPace
+    private(set) var now: Duration = .zero
+    private(set) var objections = 0
+    private(set) var mostRunning = 0
+    private(set) var starts: [Duration] = []
+    private(set) var latencies: [Duration] = []
+    private var running: [Transfer] = []
+
+    init(pace: HostPace = HostPace(highest: 16)) {
+        self.pace = pace
+    }
+
+    /// Asks until so many pages were answered, or the host is given up. What was refused is asked for again.
+    mutating func fetch(_ count: Int, _ behaviour: Behaviour) {
+        var left = count
+        while left > 0 || !running.isEmpty, !pace.isHopeless {
+            while left > 0, pace.mayStart(now: now) > 0 {
+                pace.started(now: now)
+                left -= 1
+                starts.append(now)
+                let (latency, answer) = behaviour(now, running.count)
+                running.append(Transfer(start: now, end: now + latency, answer: answer))
+                mostRunning = max(mostRunning, running.count)
+            }
+            let due = left > 0 ? pace.nextStart.flatMap { $0 > now ? $0 : nil } : nil
+            guard let next = [running.map(\.end).min(), due].compactMap({ $0 }).min() else { return }
+            now = next
+            left += finishTransfers()
+        }
+    }
+
+    /// How many have to be asked for again.
+    private mutating func finishTransfers() -> Int {
+        var refused = 0
+        for transfer in running where transfer.end <= now {
+            let latency = transfer.end - transfer.start
+            latencies.append(latency)
+            switch transfer.answer {
+            case .page: pace.answered(after: latency, now: now)
+            case .refusal(let retryAfter):
+                objections += 1
+                refused += 1
+                pace.objected(after: latency, retryAfter: retryAfter, now: now)
+            }
+        }
+        running.removeAll { $0.end <= now }
+        return refused
+    }
+}
+
+/// Numbers that look random and are the same in every run.
+struct Noise {
+    private var state: UInt64 = 0
+
+    /// From 0 up to 1.
+    mutating func next() -> Double {
+        state += 1
+        return Double(Mixing.mix(state) >> 11) / Double(1 << 53)
+    }
+}

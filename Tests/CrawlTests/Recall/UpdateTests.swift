@@ -1,0 +1,131 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What a second crawl of a site asks for, by policy.
+@Suite struct UpdateTests {
+    private let origin: TestOrigin
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        origin = try TestOrigin()
+        scratch = try TemporaryFolder()
+        origin.on("/", page("<a href=/two>2</a><img src=/dot.gif>", tag: "\"root\""))
+        origin.on("/two", page("<a href=/three>3</a>", tag: "\"two\""))
+        origin.on("/three", page("three", tag: nil))
+        origin.on("/dot.gif", OriginAnswer.file([71, 73, 70], type: "image/gif").validated(entityTag: "\"dot\""))
+        let first = try crawl()
+        try #require(first.isPublished)
+        try #require(first.requests == 4)
+    }
+
+    private func page(_ text: String, tag: String?) -> OriginAnswer {
+        let page = OriginAnswer.page(text)
+        return tag.map { page.validated(entityTag: $0) } ?? page
+    }
+
+    private var folder: StoreFolder { StoreFolder(scratch.path) }
+
+    private func crawl(_ policy: CachePolicy = .revalidate) throws -> CrawlReport {
+        let start = try #require(WebURL(origin.url("/")))
+        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        plan.policy = policy
+        return try Crawl(plan, interruption: Interruption()).run()
+    }
+
+    private func text(_ target: String) throws -> String? {
+        let reader = try StoreReader(folder)
+        guard let body = try reader.response(for: origin.url(target))?.body else { return nil }
+        return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
+    }
+
+    @Test func `what is unchanged costs a request and no body, and stands in the new visit`() throws {
+        let before = origin.requests.count
+        let report = try crawl()
+        let asked = origin.requests.dropFirst(before)
+        #expect(report.confirmed == 3)
+        #expect(report.pages == 3)
+        #expect(report.requisites == 1)
+        #expect(asked.map(\.target).sorted() == ["/", "/dot.gif", "/three", "/two"])
+        #expect(asked.first { $0.target == "/two" }?["If-None-Match"] == "\"two\"")
+        #expect(try StoreReader(folder).response(for: origin.url("/two"))?.visit == report.visit)
+        #expect(try StoreReader(folder).summary().bodies == 4)
+        #expect(try text("/two") == "<a href=/three>3</a>")
+    }
+
+    @Test func `what has changed is loaded, and its new links are followed`() throws {
+        origin.on("/two", page("<a href=/four>4</a>", tag: "\"newer\""))
+        origin.on("/four", page("four", tag: nil))
+        let report = try crawl()
+        #expect(report.confirmed == 2)
+        #expect(try text("/two") == "<a href=/four>4</a>")
+        #expect(try text("/four") == "four")
+    }
+
+    @Test func `a file that was rolled back has changed, although it got older`() throws {
+        let dated = OriginAnswer.page("new").validated(entityTag: nil, lastModified: "Fri, 20 Nov 2026 10:00:00 GMT")
+        origin.on("/three", dated)
+        _ = try crawl()
+        origin.on(
+            "/three",
+            OriginAnswer.page("old").validated(entityTag: nil, lastModified: "Thu, 19 Nov 2026 10:00:00 GMT"))
+        _ = try crawl()
+        #expect(try text("/three") == "old")
+    }
+
+    @Test func `a failure keeps the old copy, and a page that is gone becomes a tombstone`() throws {
+        origin.on("/two", .failure(500))
+        origin.on("/dot.gif", .failure(410))
+        let report = try crawl()
+        #expect(report.isPublished)
+        #expect(report.missing.map(\.url.path).sorted() == ["/dot.gif", "/two"])
+        #expect(try text("/two") == "<a href=/three>3</a>")
+        #expect(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.status == 410)
+    }
+
+    @Test func `a confirmation of another version is not believed`() throws {
+        origin.on("/two") { request in
+            request["If-None-Match"] == nil
+                ? OriginAnswer.page("other").adding("ETag", "\"other\"")
+                : OriginAnswer(status: 304, fields: [("ETag", "\"other\"")])
+        }
+        _ = try crawl()
+        #expect(try text("/two") == "other")
+    }
+
+    @Test(arguments: [
+        (.preferCache, 0), (.reload, 4), (.reloadEndToEnd, 4), (.revalidate, 4), (.protocol, 4),
+    ] as [(CachePolicy, Int)])
+    func `how much is asked is the policy's to say`(policy: CachePolicy, requests: Int) throws {
+        let before = origin.requests.count
+        let report = try crawl(policy)
+        #expect(report.requests == requests)
+        #expect(report.pages == 3)
+        #expect(report.isPublished)
+        let asked = origin.requests.dropFirst(before)
+        #expect(asked.allSatisfy { $0["If-None-Match"] == nil } == ![.revalidate, .protocol].contains(policy))
+        if policy == .reloadEndToEnd { #expect(asked.allSatisfy { $0["Cache-Control"] == "no-cache" }) }
+    }
+
+    @Test func `what is fresh is not asked for by the protocol`() throws {
+        origin.on("/two", page("<a href=/three>3</a>", tag: "\"2\"").adding("Cache-Control", "max-age=600"))
+        _ = try crawl()
+        let report = try crawl(.protocol)
+        #expect(origin.requests(to: "/two").count == 2)
+        #expect(report.pages == 3)
+    }
+
+    @Test func `a redirect that is held is asked for again, and followed`() throws {
+        origin.on("/two", .redirect(to: "/five"))
+        origin.on("/five", page("five", tag: "\"five\""))
+        _ = try crawl()
+        let report = try crawl()
+        #expect(report.redirects == 1)
+        #expect(try text("/five") == "five")
+        #expect(origin.requests(to: "/two").count == 3)
+    }
+}

@@ -1,0 +1,161 @@
+import Testing
+import Web
+
+@testable import Crawl
+
+@Suite struct RobotsGateTests {
+    private let page: WebURL
+    private var gate: RobotsGate
+
+    init() throws {
+        page = try #require(WebURL("https://a.test/private/x?y"))
+        gate = RobotsGate(for: page, productToken: "larder")
+    }
+
+    private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    @discardableResult
+    private mutating func answer(
+        _ status: Int, _ body: String = "", to location: WebURL? = nil, now: Duration = .zero
+    ) -> WebURL? {
+        gate.answered(status: status, location: location, body: Array(body.utf8).span, now: now)
+    }
+
+    private static let file = "User-agent: *\nDisallow: /private/\nCrawl-delay: 2\nSitemap: /map.xml\n"
+
+    @Test mutating func `pages wait until it is known what the file says`() {
+        #expect(gate.verdict(on: page) == .waits)
+        #expect(gate.nextFetch == .zero)
+        #expect(gate.next(now: .zero)?.href == "https://a.test/robots.txt")
+        #expect(gate.next(now: .zero) == nil)
+        #expect(gate.verdict(on: page) == .waits)
+        #expect(gate.nextFetch == nil)
+        answer(200, Self.file)
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(gate.nextFetch == nil)
+    }
+
+    @Test mutating func `what no rule speaks of is allowed`() throws {
+        _ = gate.next(now: .zero)
+        answer(200, Self.file)
+        let other = try url("https://a.test/public")
+        #expect(gate.verdict(on: other) == .allowed)
+    }
+
+    @Test(arguments: [
+        (200, RobotsGate.Verdict.allowed), (204, .allowed), (304, .allowed), (401, .allowed), (403, .allowed),
+        (404, .allowed), (410, .allowed), (301, .allowed), (300, .allowed),
+        (429, .waits), (408, .waits), (500, .waits), (503, .waits), (100, .waits), (999, .waits),
+    ])
+    mutating func `no file allows all, and a server in trouble allows nothing for the moment`(
+        status: Int, verdict: RobotsGate.Verdict
+    ) {
+        _ = gate.next(now: .zero)
+        answer(status)
+        #expect(gate.verdict(on: page) == verdict)
+    }
+
+    @Test mutating func `redirects are followed five times, to other hosts too`() throws {
+        _ = gate.next(now: .zero)
+        for hop in 1...5 {
+            let target = try url("http://h\(hop).test/robots.txt")
+            #expect(answer(301, to: target) == target)
+        }
+        #expect(answer(301, to: try url("http://h6.test/robots.txt")) == nil)
+        #expect(gate.verdict(on: page) == .allowed)
+    }
+
+    @Test mutating func `what a redirect leads to counts for the origin`() throws {
+        _ = gate.next(now: .zero)
+        answer(302, to: try url("https://www.b.test/robots.txt"))
+        answer(200, Self.file)
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
+    }
+
+    @Test mutating func `a redirect out of the web leads nowhere`() throws {
+        _ = gate.next(now: .zero)
+        #expect(answer(301, to: try url("ftp://a.test/robots.txt")) == nil)
+        #expect(gate.verdict(on: page) == .allowed)
+    }
+
+    @Test mutating func `what cannot be reached is tried again, then pages are refused, and it is tried now and then`() {
+        var tries: [Duration] = []
+        var now: Duration = .zero
+        while gate.verdict(on: page) == .waits {
+            now = gate.nextFetch ?? now
+            if gate.next(now: now) != nil {
+                tries.append(now)
+                gate.failed("cannot connect", now: now)
+            }
+        }
+        #expect(tries == [.zero, .seconds(2), .seconds(12), .seconds(42)])
+        #expect(gate.verdict(on: page) == .refused(.robotsUnknown("cannot connect")))
+        #expect(gate.unreachableSince == .zero)
+        #expect(gate.next(now: .seconds(100)) == nil)
+        #expect(gate.next(now: .seconds(642)) != nil)
+        answer(200, Self.file, now: .seconds(642))
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(gate.unreachableSince == nil)
+    }
+
+    @Test mutating func `after a month without an answer all is allowed`() {
+        gate = RobotsGate(for: page, productToken: "larder", unreachableSince: .seconds(-29 * 86_400))
+        _ = gate.next(now: .zero)
+        gate.failed("cannot connect", now: .zero)
+        #expect(gate.verdict(on: page) == .waits)
+        gate = RobotsGate(for: page, productToken: "larder", unreachableSince: .seconds(-31 * 86_400))
+        _ = gate.next(now: .zero)
+        gate.failed("cannot connect", now: .zero)
+        #expect(gate.verdict(on: page) == .allowed)
+    }
+
+    @Test mutating func `what is known holds for a day, and on while it cannot be renewed`() {
+        _ = gate.next(now: .zero)
+        answer(200, Self.file)
+        #expect(gate.next(now: .seconds(86_399)) == nil)
+        #expect(gate.next(now: .seconds(86_400)) != nil)
+        gate.failed("timed out", now: .seconds(86_400))
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(gate.next(now: .seconds(86_402)) != nil)
+        answer(304, now: .seconds(86_402))
+        #expect(gate.verdict(on: page) == .refused(.robots("Disallow: /private/ (line 2)")))
+        #expect(gate.next(now: .seconds(100_000)) == nil)
+    }
+
+    @Test mutating func `an earlier run's answer is known by its age`() {
+        answer(200, Self.file, now: .seconds(-3600))
+        #expect(gate.verdict(on: page) != .waits)
+        #expect(gate.next(now: .zero) == nil)
+        answer(200, Self.file, now: .seconds(-90_000))
+        #expect(gate.verdict(on: page) != .waits)
+        #expect(gate.next(now: .zero) != nil)
+    }
+
+    @Test(arguments: [
+        ("0", nil, false), ("2", Duration.seconds(2), false), ("0.5", .milliseconds(500), false),
+        ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
+    ] as [(String, Duration?, Bool)])
+    mutating func `a Crawl-delay is kept up to a minute`(asked: String, kept: Duration?, isCut: Bool) {
+        _ = gate.next(now: .zero)
+        answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")
+        #expect(gate.crawlDelay?.kept == kept)
+        #expect(gate.crawlDelay?.isCut ?? false == isCut)
+    }
+
+    @Test mutating func `one that does not obey lets everything pass, and still learns of sitemaps`() {
+        gate = RobotsGate(for: page, productToken: "larder", obeys: false)
+        #expect(gate.verdict(on: page) == .allowed)
+        #expect(gate.next(now: .zero) != nil)
+        answer(200, Self.file)
+        #expect(gate.verdict(on: page) == .allowed)
+        #expect(gate.crawlDelay == nil)
+        #expect(gate.sitemaps.map(\.href) == ["https://a.test/map.xml"])
+    }
+
+    @Test mutating func `the group that names the agent outweighs the one for all`() {
+        _ = gate.next(now: .zero)
+        answer(200, "User-agent: Larder\nDisallow: /secret\n\nUser-agent: *\nDisallow: /\n")
+        #expect(gate.verdict(on: page) == .allowed)
+    }
+}
