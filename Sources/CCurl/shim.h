@@ -5,9 +5,17 @@
 
 // Swift cannot call C's variadic functions; each shim fixes the one type that its options take.
 
+// Macros with a cast, which Swift does not see.
+static const long LARDER_CURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
+static const long LARDER_CURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
+
 typedef size_t (*larder_curl_data_callback)(char *data, size_t size, size_t count, void *context);
 
 static inline CURLcode larder_curl_set_long(CURL *handle, CURLoption option, long value) {
+    return curl_easy_setopt(handle, option, value);
+}
+
+static inline CURLcode larder_curl_set_large(CURL *handle, CURLoption option, curl_off_t value) {
     return curl_easy_setopt(handle, option, value);
 }
 
@@ -15,7 +23,7 @@ static inline CURLcode larder_curl_set_text(CURL *handle, CURLoption option, con
     return curl_easy_setopt(handle, option, value);
 }
 
-static inline CURLcode larder_curl_set_pointer(CURL *handle, CURLoption option, void *value) {
+static inline CURLcode larder_curl_set_pointer(CURL *handle, CURLoption option, const void *value) {
     return curl_easy_setopt(handle, option, value);
 }
 
@@ -27,6 +35,14 @@ static inline CURLcode larder_curl_on_data(CURL *handle, CURLoption option, lard
     return curl_easy_setopt(handle, option, callback);
 }
 
+static inline CURLcode larder_curl_on_open_socket(CURL *handle, curl_opensocket_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+
+static inline CURLcode larder_curl_on_request(CURL *handle, curl_prereq_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
+}
+
 static inline CURLcode larder_curl_get_long(CURL *handle, CURLINFO info, long *value) {
     return curl_easy_getinfo(handle, info, value);
 }
@@ -35,13 +51,26 @@ static inline CURLcode larder_curl_get_large(CURL *handle, CURLINFO info, curl_o
     return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode larder_curl_get_list(CURL *handle, CURLINFO info, struct curl_slist **value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
 static inline CURLMcode larder_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
+}
+
+static inline CURLSHcode larder_curl_share_set_long(CURLSH *share, CURLSHoption option, long value) {
+    return curl_share_setopt(share, option, (int)value);
 }
 
 /// The transfer a message tells of and how it ended: Swift does not see into the message's union.
 static inline CURLcode larder_curl_message_result(const CURLMsg *message) {
     return message->data.result;
+}
+
+/// The address that a callback is asked to open a socket for: longer than the structure says, for IPv6.
+static inline const struct sockaddr *larder_curl_address(const struct curl_sockaddr *address) {
+    return &address->addr;
 }
 
 #endif

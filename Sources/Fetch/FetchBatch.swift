@@ -10,8 +10,8 @@ package struct FetchBatch {
     private static let mostRunning = 16
     private static let mostRedirects = 20
 
-    /// Calls `each` once for every URL, as they come: with its body, or with why there is none. A body in a file belongs
-    /// to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
+    /// Calls `each` once for every URL, as they come: with its body, or with why there is none. A body in a file
+    /// belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
     package static func run(
         _ urls: [WebURL], options: FetchOptions, interruption: Interruption,
         each: (Int, Result<FetchedBody, FetchFailure>) -> Void
@@ -26,6 +26,7 @@ package struct FetchBatch {
                 if let outcome = batch.outcome(of: result) { each(Int(result.number), outcome) }
             }
         }
+        try batch.loop.saveCookies()
     }
 
     private mutating func startWhatMayStart() {
@@ -37,6 +38,8 @@ package struct FetchBatch {
 
     /// Nil when a redirect was followed.
     private mutating func outcome(of result: FetchResult) -> Result<FetchedBody, FetchFailure>? {
+        // Nobody comes back for it.
+        result.partial?.discard()
         let response: FetchedResponse
         switch result.outcome {
         case .failure(let failure): return .failure(failure)
@@ -52,7 +55,10 @@ package struct FetchBatch {
             let target = WebURL(location, base: result.url), target.isHTTP
         else { return .failure(FetchFailure(.refused, "its redirect leads nowhere")) }
         redirects[number] += 1
-        loop.start(FetchRequest(number: result.number, url: target))
+        var request = FetchRequest(number: result.number, url: target)
+        // The first address is one that somebody meant; where a server then leads is up to the server.
+        if let exchange = result.exchange { request.reach = exchange.reach }
+        loop.start(request)
         return nil
     }
 }

@@ -1,97 +1,203 @@
 internal import CCurl
+internal import Glibc
 internal import Web
 
 /// One libcurl multi handle, run by the thread that owns the loop. Nothing here is locked; only the waker may leave.
 package final class FetchLoop {
     package let waker: FetchWaker
-    private let options: FetchOptions
+    /// What the file of `StrictTransport` held and what hosts have said since.
+    package private(set) var strictTransport: StrictTransport?
+    private let setup: TransferSetup
+    private let limits: TransferWatch.Limits
+    private let clock = ContinuousClock()
+    private let started: ContinuousClock.Instant
     private var idle: [Transfer] = []
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     private var results: [FetchResult] = []
+    private var nextLook: Duration = .zero
+    /// Requests that the rate keeps back.
+    private var waiting: [FetchRequest] = []
 
+    /// Reads the files that the options name. Throws when one cannot be read, or libcurl does not start.
     package init(_ options: FetchOptions) throws(FetchFailure) {
         let code = Self.globalInit
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw FetchFailure(.machine, "libcurl does not start")
         }
         waker = FetchWaker(multi)
-        self.options = options
+        setup = try TransferSetup(options)
+        limits = options.watch
+        strictTransport = options.strictTransport
+        started = clock.now
         // Without it libcurl keeps four connections for each running transfer.
-        let kept = larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections)
-        guard kept == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(kept))) }
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost).check()
     }
 
     deinit {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
 
-    package var runningCount: Int { running.count }
+    /// How many requests have no result yet.
+    package var runningCount: Int { running.count + waiting.count }
 
-    /// Starts a request; its result comes out of a later `turn`, also when it cannot even start.
+    /// Starts a request; its result comes out of a later `turn`, also when it cannot even start. Credentials in its URL
+    /// are neither sent nor kept: those that are meant stand in `FetchOptions.credentials`.
+    ///
+    /// An http URL whose host asks for TLS is answered at once by a 307 to its https URL, as browsers do it
+    /// (`Non-Authoritative-Reason: HSTS`).
     package func start(_ request: FetchRequest) {
-        do throws(FetchFailure) {
-            guard let transfer = idle.popLast() ?? Transfer(options) else {
-                throw FetchFailure(.machine, "no memory is left")
-            }
-            try transfer.start(request)
-            let code = curl_multi_add_handle(waker.multi, transfer.handle)
-            guard code == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(code))) }
-            running[transfer.handle] = transfer
-        } catch {
-            results.append(
-                FetchResult(number: request.number, url: request.url, outcome: .failure(error), wireByteCount: 0))
+        var request = request
+        if request.url.hasCredentials { request.url = request.url.withoutCredentials }
+        if let url = strictTransport?.upgraded(request.url, now: Self.date) {
+            let fields: HTTPFields = ["Location": url.href, "Non-Authoritative-Reason": "HSTS"]
+            let response = FetchedResponse(status: 307, fields: fields, body: .bytes([]))
+            return add(.response(response), for: request, partial: request.resume)
         }
+        if setup.rate?.isOpen ?? true { begin(request) } else { waiting.append(request) }
     }
 
     /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is finished, and
     /// gives what is.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
-        try perform()
+        try advance()
         if results.isEmpty, timeout > .zero {
-            let milliseconds = Int32(min(60_000, max(1, timeout / .milliseconds(1))))
-            let code = curl_multi_poll(waker.multi, nil, 0, milliseconds, nil)
-            guard code == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(code))) }
-            try perform()
+            let wait = min(timeout, patience)
+            let milliseconds = Int32(min(60_000, max(1, (wait / .milliseconds(1)).rounded(.up))))
+            try curl_multi_poll(waker.multi, nil, 0, milliseconds, nil).check()
+            try advance()
         }
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
 
-    private func perform() throws(FetchFailure) {
+    /// Ends everything that is under way: each request gets a failure that says so, with what a later one can go on
+    /// with.
+    package func abandon() -> [FetchResult] {
+        let failure = FetchFailure(.interrupted, "it was not done yet")
+        for transfer in running.values { end(transfer, failure) }
+        for request in waiting { add(.failure(failure), for: request, partial: request.resume) }
+        waiting = []
+        defer { results = [] }
+        return results
+    }
+
+    /// Writes the file that `CookieOptions.save` names.
+    package func saveCookies() throws(FetchFailure) {
+        try setup.cookies?.save()
+    }
+
+    private var now: Duration { clock.now - started }
+
+    private static var date: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+
+    private static let globalInit = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+}
+
+extension FetchLoop {
+    private func begin(_ request: FetchRequest) {
+        do throws(FetchFailure) {
+            let transfer = try usableTransfer()
+            try transfer.start(request)
+            try curl_multi_add_handle(waker.multi, transfer.handle).check()
+            running[transfer.handle] = transfer
+        } catch {
+            if error.kind == .mismatch { request.resume?.discard() }
+            add(.failure(error), for: request, partial: error.kind == .mismatch ? nil : request.resume)
+        }
+    }
+
+    private func usableTransfer() throws(FetchFailure) -> Transfer {
+        if let transfer = idle.popLast() { return transfer }
+        return try Transfer(setup)
+    }
+
+    /// A result without an exchange.
+    private func add(_ outcome: FetchResult.Outcome, for request: FetchRequest, partial: PartialBody?) {
+        results.append(
+            FetchResult(
+                number: request.number, url: request.url, outcome: outcome, wireByteCount: 0, exchange: nil,
+                partial: partial))
+    }
+
+    private func advance() throws(FetchFailure) {
+        try goOn()
         var stillRunning: Int32 = 0
-        let code = curl_multi_perform(waker.multi, &stillRunning)
-        guard code == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(code))) }
+        try curl_multi_perform(waker.multi, &stillRunning).check()
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else { continue }
             // The message is gone once the handle is removed.
             let code = larder_curl_message_result(message)
-            curl_multi_remove_handle(waker.multi, handle)
-            guard let transfer = running.removeValue(forKey: handle) else { continue }
-            if let result = transfer.finish(code) { results.append(result) }
+            guard let transfer = running[handle] else { continue }
+            let url = transfer.request?.url
+            finish(transfer, code)
+            if code != CURLE_OK, let url, case .failure(let failure)? = results.last?.outcome { share(failure, url) }
             // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up the next.
             if code == CURLE_OK { idle.append(transfer) }
         }
+        look()
     }
 
-    private static let globalInit = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
-}
-
-/// Ends a loop's wait from any thread.
-package final class FetchWaker: @unchecked Sendable {
-    // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the only one
-    // that this class makes; whoever holds the waker keeps the handle alive.
-    fileprivate let multi: UnsafeMutableRawPointer
-
-    fileprivate init(_ multi: UnsafeMutableRawPointer) {
-        self.multi = multi
+    private func finish(_ transfer: Transfer, _ code: CURLcode) {
+        curl_multi_remove_handle(waker.multi, transfer.handle)
+        running[transfer.handle] = nil
+        setup.rate?.take(transfer.uncounted())
+        guard let result = transfer.finish(code) else { return }
+        if case .response(let response) = result.outcome, result.exchange?.security == .verified,
+            let value = response.fields["Strict-Transport-Security"]
+        {
+            strictTransport?.note(value, from: result.url, now: Self.date)
+        }
+        results.append(result)
     }
 
-    deinit {
-        curl_multi_cleanup(multi)
+    private func end(_ transfer: Transfer, _ failure: FetchFailure) {
+        transfer.stop = failure
+        finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
-    package func wake() {
-        curl_multi_wakeup(multi)
+    /// Whoever waits for a connection that many are to share has its fate too: libcurl would have each of them try anew, one
+    /// after the other.
+    private func share(_ failure: FetchFailure, _ url: WebURL) {
+        switch failure.kind {
+        case .unknownHost, .unreachable, .timeout, .insecure: break
+        case .broken, .nonsense, .tooLarge, .refused, .mismatch, .interrupted, .machine: return
+        }
+        guard url.scheme == "https", results.last?.exchange == nil else { return }
+        let origin = url.origin
+        let others = running.values.filter { $0.request?.url.origin == origin }
+        guard others.allSatisfy({ $0.isWaiting }) else { return }
+        for transfer in others { end(transfer, failure) }
+    }
+
+    /// Gives up what gets nowhere.
+    private func look() {
+        guard !running.isEmpty, case let now = now, now >= nextLook else { return }
+        nextLook = now + limits.tick
+        for transfer in running.values {
+            if let failure = transfer.verdict(now: now, limits) { end(transfer, failure) }
+        }
+    }
+
+    /// Lets those go on whom the rate has kept back, while it allows: who waits longest first, and then new ones.
+    private func goOn() throws(FetchFailure) {
+        guard let rate = setup.rate, rate.isOpen else { return }
+        let paused = running.values.filter { $0.pauseNumber != nil }.sorted {
+            $0.pauseNumber ?? 0 < $1.pauseNumber ?? 0
+        }
+        for transfer in paused where rate.isOpen { try transfer.goOn() }
+        while rate.isOpen, let request = waiting.first {
+            waiting.removeFirst()
+            begin(request)
+        }
+    }
+
+    /// How long nothing has to be done unless the network wants something.
+    private var patience: Duration {
+        let now = now
+        var wait = running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now)
+        if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
+        return wait
     }
 }

@@ -1,33 +1,79 @@
-internal import Glibc
-
 /// How the loop fetches. Every limit on what a server may send is here.
 package struct FetchOptions: Sendable {
     package var userAgent: String
     /// Bodies that grow past `spoolThreshold` go to files in this folder.
     package var spoolFolder: String
     package var spoolThreshold = 512 * 1024
+
+    // MARK: - Sizes
+
     /// After content coding is undone, so that a small download cannot become an endless body.
     package var maxBody = 8 * 1024 * 1024 * 1024
     package var maxHeader = 256 * 1024
+    package var maxURL = 64 * 1024
+    package var expansion = ExpansionLimit()
+    /// What is left of a broken transfer is worth keeping from so many bytes on.
+    package var minPartial = 256 * 1024
+
+    // MARK: - Times
+
     package var connectTimeout: Duration = .seconds(20)
     /// A transfer that gets nothing for so long is given up.
     package var stallTimeout: Duration = .seconds(30)
+    /// From the request to the end of the answer's header.
+    package var headerTimeout: Duration = .seconds(120)
+    /// From the request to the end of the answer; nil for as long as it takes.
+    package var totalTimeout: Duration?
+    /// A transfer that gets less for the whole of `speedWindow` is given up: the server lets it drip.
+    package var minBytesPerSecond = 64
+    package var speedWindow: Duration = .seconds(60)
+    /// What all transfers together may take off the wire; nil for all that comes.
+    package var bytesPerSecond: Int?
+
+    // MARK: - Connections
+
     /// Connections that stay open for the next request.
     package var keptConnections = 64
-    /// The hosts that no proxy is asked for, as libcurl takes them.
-    package var directHosts = FetchOptions.directHosts(
-        given: (getenv("no_proxy") ?? getenv("NO_PROXY")).map { String(cString: $0) })
+    /// Further requests to a host wait for one of these; over HTTP/2 many share one.
+    package var connectionsPerHost = 64
+    package var family = AddressFamily.any
+    package var hostAddresses: [HostAddress] = []
+    package var proxies = ProxyRules.ofEnvironment
+    /// Upgrades http URLs of hosts that ask for it; nil never does.
+    package var strictTransport: StrictTransport? = StrictTransport()
+
+    // MARK: - Trust
+
+    /// A file of certificates in PEM that are trusted beside the system's.
+    package var authorities: String?
+    /// Takes any certificate. `Exchange.security` says so of each answer.
+    package var isInsecure = false
+
+    // MARK: - Identity
+
+    package var credentials = Credentials()
+    package var hostFields = HostFields()
+    package var cookies: CookieOptions?
+    package var sendsReferrer = false
 
     package init(userAgent: String, spoolFolder: String) {
         self.userAgent = userAgent
         self.spoolFolder = spoolFolder
     }
+}
 
-    /// What `$no_proxy` names, and this machine: a proxy would look for it in itself.
-    package static func directHosts(given: String?) -> String {
-        let loopback = "localhost,.localhost,127.0.0.0/8,::1"
-        guard let given, !given.isEmpty else { return loopback }
-        // libcurl takes the star for every host only while it stands alone.
-        return given == "*" ? given : "\(given),\(loopback)"
+/// Which addresses of a host are tried.
+package enum AddressFamily: Sendable {
+    case any, ipv4, ipv6
+}
+
+extension FetchOptions {
+    var watch: TransferWatch.Limits {
+        TransferWatch.Limits(
+            stall: stallTimeout, header: headerTimeout, total: totalTimeout, bytesPerSecond: minBytesPerSecond,
+            window: speedWindow)
     }
+
+    /// A slow line is drunk in small gulps: what was read cannot be held back any more.
+    var bufferSize: Int { bytesPerSecond.map { min(65_536, max(1024, $0 / 16)) } ?? 65_536 }
 }

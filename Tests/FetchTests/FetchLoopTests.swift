@@ -14,6 +14,7 @@ import Web
 
     private func options(_ change: (inout FetchOptions) -> Void = { _ in }) -> FetchOptions {
         var options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
+        options.proxies = ProxyRules()
         change(&options)
         return options
     }
@@ -120,16 +121,6 @@ import Web
             throw FetchFailure(.broken, "it was taken")
         }
         #expect(failure.kind == .tooLarge)
-    }
-
-    @Test(arguments: [
-        (nil, "localhost,.localhost,127.0.0.0/8,::1"),
-        ("", "localhost,.localhost,127.0.0.0/8,::1"),
-        ("*", "*"),
-        ("a.test, .b.test", "a.test, .b.test,localhost,.localhost,127.0.0.0/8,::1"),
-    ])
-    func `a proxy is never asked for this machine`(given: String?, hosts: String) {
-        #expect(FetchOptions.directHosts(given: given) == hosts)
     }
 
     @Test func `an interrupted batch ends, and leaves no file`() throws {

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A body on its way to disk. What is not finished is removed.
+/// A body on its way to disk. What is neither finished nor kept is removed.
 final class Spool {
-    private let path: String
+    let path: String
     private var file: Int32
 
     init(in folder: String) throws(FetchFailure) {
@@ -14,6 +14,24 @@ final class Spool {
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
         guard file >= 0 else { throw Self.failure(errno, "create a file in \(folder)") }
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    }
+
+    /// Goes on behind the first bytes of a file; what is there beyond them is cut off.
+    init(_ path: String, after byteCount: Int) throws(FetchFailure) {
+        self.path = path
+        file = open(path, O_WRONLY | O_CLOEXEC)
+        var status = stat()
+        guard file >= 0, fstat(file, &status) == 0, status.st_size >= byteCount else {
+            if file >= 0 { close(file) }
+            file = -1
+            throw FetchFailure(.mismatch, "what was held of the body is not there")
+        }
+        guard ftruncate(file, byteCount) == 0, lseek(file, 0, SEEK_END) == byteCount else {
+            let code = errno
+            close(file)
+            file = -1
+            throw Self.failure(code, "write \(path)")
+        }
     }
 
     deinit {
@@ -50,6 +68,12 @@ final class Spool {
             throw Self.failure(errno, "write \(path)")
         }
         return path
+    }
+
+    /// The same for a body that another run may go on with, after a power failure too: all that is counted is on disk.
+    func keep() throws(FetchFailure) -> String {
+        guard fsync(file) == 0 else { throw Self.failure(errno, "write \(path)") }
+        return try finish()
     }
 
     private static func failure(_ code: Int32, _ doing: String) -> FetchFailure {

@@ -1,0 +1,36 @@
+/// Why no whole response came.
+package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Kind: String, Sendable, Equatable {
+        case unknownHost = "host not found"
+        case unreachable = "cannot connect"
+        case timeout = "timed out"
+        case insecure = "TLS failed"
+        case broken = "connection broke"
+        case nonsense = "not HTTP"
+        case tooLarge = "too large"
+        case refused = "refused"
+        /// What is held of the body and what the server has of it do not fit: to be fetched anew.
+        case mismatch = "cannot be resumed"
+        /// Ended by `FetchLoop.abandon`.
+        case interrupted = "interrupted"
+        case machine = "this machine failed"
+    }
+
+    package var kind: Kind
+    package var detail: String
+
+    package init(_ kind: Kind, _ detail: String) {
+        self.kind = kind
+        self.detail = detail
+    }
+
+    /// Whether the same request may succeed a little later; one that was to resume, without what it resumes.
+    package var mayPass: Bool {
+        switch kind {
+        case .unreachable, .timeout, .broken, .mismatch, .interrupted: true
+        case .unknownHost, .insecure, .nonsense, .tooLarge, .refused, .machine: false
+        }
+    }
+
+    package var description: String { kind == .refused ? detail : "\(kind.rawValue) (\(detail))" }
+}

@@ -1,0 +1,14 @@
+/// Where cookies come from and go to. A loop without these takes none and sends none.
+package struct CookieOptions: Sendable {
+    /// In the format of Netscape's file.
+    package var load: [String]
+    /// Replaced by `FetchLoop.saveCookies`.
+    package var save: String?
+    /// Cookies without a date end with the run, unless they are saved too.
+    package var savesSessionCookies = false
+
+    package init(load: [String] = [], save: String? = nil) {
+        self.load = load
+        self.save = save
+    }
+}

@@ -1,0 +1,55 @@
+internal import Web
+
+/// Where a body goes while it comes: into memory, from a size on into a file, or behind the beginning that is held.
+struct BodySink {
+    /// Of the whole body, with what was held of it before.
+    private(set) var byteCount = 0
+    private var bytes: [UInt8] = []
+    private var spool: Spool?
+
+    init() {}
+
+    init(continuing held: PartialBody) throws(FetchFailure) {
+        spool = try Spool(held.path, after: held.byteCount)
+        byteCount = held.byteCount
+    }
+
+    mutating func reserve(_ byteCount: Int) {
+        bytes.reserveCapacity(byteCount)
+    }
+
+    mutating func take(
+        _ more: UnsafeRawBufferPointer, threshold: Int, folder: String
+    ) throws(FetchFailure) {
+        byteCount += more.count
+        if let spool {
+            try spool.write(more)
+        } else if byteCount <= threshold {
+            bytes.append(contentsOf: more)
+        } else {
+            try moveToFile(in: folder).write(more)
+        }
+    }
+
+    /// The whole; a file is the caller's.
+    mutating func finish() throws(FetchFailure) -> FetchedBody {
+        defer { self = BodySink() }
+        guard let spool else { return .bytes(bytes) }
+        return .file(path: try spool.finish(), byteCount: byteCount)
+    }
+
+    /// The beginning, as a file that is the caller's.
+    mutating func keep(_ fields: HTTPFields, in folder: String) throws(FetchFailure) -> PartialBody {
+        defer { self = BodySink() }
+        let spool = if let spool { spool } else { try moveToFile(in: folder) }
+        return PartialBody(path: try spool.keep(), byteCount: byteCount, fields: fields)
+    }
+
+    private mutating func moveToFile(in folder: String) throws(FetchFailure) -> Spool {
+        let spool = try Spool(in: folder)
+        self.spool = spool
+        try spool.write(bytes)
+        bytes = []
+        return spool
+    }
+}

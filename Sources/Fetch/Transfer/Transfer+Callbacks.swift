@@ -1,0 +1,144 @@
+internal import CCurl
+internal import Glibc
+internal import Web
+
+/// Where libcurl calls back. A callback answers the count that it took; anything else stops the transfer.
+extension Transfer {
+    func setCallbacks(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
+        for option in [CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA] {
+            try larder_curl_set_pointer(handle, option, me).check()
+        }
+        let codes = [
+            larder_curl_on_data(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
+                Transfer.receive(data, size * count, context) { transfer, bytes in
+                    transfer.mayTake() ? transfer.take(body: bytes) : nil
+                }
+            },
+            larder_curl_on_data(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
+                Transfer.receive(data, size * count, context) { transfer, bytes in transfer.take(header: bytes) }
+            },
+            larder_curl_on_open_socket(handle) { context, _, address in
+                guard let context, let address else { return CURL_SOCKET_BAD }
+                return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().open(address)
+            },
+            larder_curl_on_request(handle) { context, peer, _, _, _ in
+                guard let context else { return CURL_PREREQFUNC_ABORT }
+                let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+                return transfer.maySend(to: peer) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            },
+        ]
+        for code in codes { try code.check() }
+    }
+
+    private static func receive(
+        _ data: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
+        _ take: (Transfer, UnsafeRawBufferPointer) -> Bool?
+    ) -> Int {
+        guard let context else { return 0 }
+        let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        guard let isTaken = take(transfer, UnsafeRawBufferPointer(start: data, count: count)) else {
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+        return isTaken ? count : 0
+    }
+
+    // MARK: - The wall
+
+    /// A new connection, to an address that the name was found to have.
+    private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        if let wall {
+            guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
+            refusal = wall.refusal(of: target)
+            if refusal != nil { return CURL_SOCKET_BAD }
+        }
+        hasSocket = true
+        let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        return socket(address.pointee.family, type, address.pointee.protocol)
+    }
+
+    /// A connection stands, new or not: one that another request opened may lead where this one must not go.
+    private func maySend(to peer: UnsafePointer<CChar>?) -> Bool {
+        isSent = true
+        self.peer = peer.flatMap { IPAddress(numeric: $0) }
+        guard let wall else { return true }
+        let refusal = self.peer.map { wall.refusal(of: $0) } ?? "nobody knows where the connection leads"
+        guard let refusal else { return true }
+        stop = FetchFailure(.refused, refusal)
+        return false
+    }
+
+    // MARK: - The answer
+
+    private func take(header line: UnsafeRawBufferPointer) -> Bool {
+        switch head.take(line, limit: options.maxHeader) {
+        case .inside:
+            return true
+        case .beyondLimit:
+            stop = FetchFailure(.tooLarge, "the header is over \(options.maxHeader) bytes")
+            return false
+        case .last:
+            do throws(FetchFailure) {
+                try takeHead()
+                return true
+            } catch {
+                stop = error
+                return false
+            }
+        }
+    }
+
+    private func takeHead() throws(FetchFailure) {
+        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else { return }
+        var fields = head.fields
+        if let held {
+            switch held.meaning(status: status, fields: fields) {
+            case .rest(let whole):
+                sink = try BodySink(continuing: held)
+                self.held = nil
+                expected = whole.contentLength
+                fields = whole
+                status = 200
+            case .anew:
+                held.discard()
+                self.held = nil
+            case .mismatch(let why):
+                throw FetchFailure(.mismatch, why)
+            case .unrelated:
+                break
+            }
+        }
+        isCoded = fields.isCoded
+        self.fields = fields
+        let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
+        // One allocation where the length is told; never more than would stay in memory anyway.
+        if length > 0, expected == nil, !isCoded { sink.reserve(min(length, options.spoolThreshold)) }
+    }
+
+    private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(FetchFailure) {
+            guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
+            try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            if let expected, sink.byteCount > expected {
+                throw FetchFailure(.mismatch, "more came than the rest")
+            }
+            if isCoded, sink.byteCount > options.expansion.floor { try checkExpansion() }
+            return true
+        } catch {
+            stop = error
+            return false
+        }
+    }
+
+    private func checkExpansion() throws(FetchFailure) {
+        // libcurl counts the chunks of a buffer once it has gone through all of them.
+        let unseen = fields?.contains("Transfer-Encoding") == true ? options.bufferSize : 0
+        let coded = amount(CURLINFO_SIZE_DOWNLOAD_T)
+        guard options.expansion.isExceeded(byteCount: sink.byteCount, codedByteCount: coded, unseen: unseen) else {
+            return
+        }
+        throw FetchFailure(.tooLarge, "the body is over \(options.expansion.factor) times what was sent")
+    }
+
+    private var tooLargeBody: FetchFailure { FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes") }
+}

@@ -1,0 +1,156 @@
+internal import CCurl
+internal import Web
+
+/// One easy handle and what it has received so far. libcurl calls back on the loop's thread, where everything here
+/// lives.
+///
+/// Handles are used again: what a request sets beyond the plain is reset before the next one, while the connections
+/// stay with the loop.
+final class Transfer {
+    let handle: UnsafeMutableRawPointer
+    let setup: TransferSetup
+    private(set) var request: FetchRequest?
+
+    /// Whether the handle has what every request needs, and nothing else.
+    var isPlain = false
+    var knowsAddresses = false
+    var isWaitingForStreams = false
+    var sentFields = FieldList()
+    /// Where libcurl says why it failed.
+    let complaint: UnsafeMutablePointer<CChar>
+
+    /// Nil where the address that is connected to says nothing, or does not matter.
+    var wall: AddressWall?
+    /// Why the wall refused the last address that was tried.
+    var refusal: String?
+    var usesProxy = false
+    /// A connection was begun for it.
+    var hasSocket = false
+    /// The connection stands, and the request goes out.
+    var isSent = false
+    var peer: IPAddress?
+
+    var head = HeadReader()
+    /// Of the answer, once its header is whole; of the whole body when the rest of it comes.
+    var fields: HTTPFields?
+    var status = 0
+    /// Content coding is undone on the way.
+    var isCoded = false
+    var sink = BodySink()
+    /// What the request is to resume, until an answer says how it goes on.
+    var held: PartialBody?
+    /// How long the body is when it was resumed.
+    var expected: Int?
+    /// Set by whoever stopped the transfer; libcurl would only say that a callback failed.
+    var stop: FetchFailure?
+
+    private var watch: TransferWatch?
+    /// What the rate has paid for.
+    private var counted = 0
+    /// Greater for who was paused later; nil while it reads.
+    private(set) var pauseNumber: Int?
+
+    init(_ setup: TransferSetup) throws(FetchFailure) {
+        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
+        self.handle = handle
+        self.setup = setup
+        complaint = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        complaint.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        complaint.deallocate()
+    }
+
+    var options: FetchOptions { setup.options }
+
+    /// Another one's connection may become its own, or a name is looked up.
+    var isWaiting: Bool { !hasSocket && !isSent }
+
+    func start(_ request: FetchRequest) throws(FetchFailure) {
+        self.request = request
+        held = request.resume
+        try configure(request)
+    }
+
+    /// Takes the result and makes the transfer ready for the next request.
+    func finish(_ code: CURLcode) -> FetchResult? {
+        guard let request else { return nil }
+        var outcome = outcome(code)
+        let partial = remainder(&outcome)
+        let result = FetchResult(
+            number: request.number, url: request.url, outcome: outcome,
+            wireByteCount: amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount, exchange: exchange, partial: partial)
+        clear()
+        return result
+    }
+
+    private func clear() {
+        request = nil
+        refusal = nil
+        hasSocket = false
+        isSent = false
+        peer = nil
+        head.removeAll()
+        fields = nil
+        status = 0
+        isCoded = false
+        sink = BodySink()
+        held = nil
+        expected = nil
+        stop = nil
+        watch = nil
+        counted = 0
+        pauseNumber = nil
+    }
+
+    func amount(_ info: CURLINFO) -> Int {
+        var value: curl_off_t = 0
+        guard larder_curl_get_large(handle, info, &value) == CURLE_OK else { return 0 }
+        return Int(value)
+    }
+}
+
+extension Transfer {
+    /// Why it is to be given up; nil while there is hope, or while it waits for a connection.
+    func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
+        guard isSent else { return nil }
+        let moved = amount(CURLINFO_SIZE_DOWNLOAD_T) + amount(CURLINFO_SIZE_UPLOAD_T) + head.byteCount
+        guard watch != nil, pauseNumber == nil else {
+            if watch == nil {
+                watch = TransferWatch(now: now, byteCount: moved)
+            } else {
+                watch?.wasHeldBack(now: now, byteCount: moved)
+            }
+            return nil
+        }
+        return watch?.verdict(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
+    }
+
+    /// What came since the last time, off the wire.
+    func uncounted() -> Int {
+        let received = amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount
+        defer { counted = received }
+        return max(0, received - counted)
+    }
+
+    /// Whether the rate lets it take what libcurl has just read; if not, libcurl keeps that until it may go on.
+    func mayTake() -> Bool {
+        guard let rate = setup.rate else { return true }
+        if rate.isOpen {
+            rate.take(uncounted())
+            return true
+        }
+        pauseNumber = setup.nextPauseNumber()
+        return false
+    }
+
+    /// What libcurl has kept is taken at once.
+    func goOn() throws(FetchFailure) {
+        pauseNumber = nil
+        let code = curl_easy_pause(handle, CURLPAUSE_RECV_CONT)
+        // A callback that stops the transfer says so itself, and libcurl again when it ends.
+        if stop == nil { try code.check() }
+    }
+}

@@ -1,0 +1,36 @@
+internal import CCurl
+internal import Glibc
+
+/// What all transfers of a loop are made with. It outlives them, for their handles point into it.
+final class TransferSetup {
+    let options: FetchOptions
+    let share: Share
+    let cookies: CookieJar?
+    let rate: RateGate?
+    private var pauseCount = 0
+    /// Where hosts are, as libcurl takes it.
+    private var addresses = FieldList()
+
+    init(_ options: FetchOptions) throws(FetchFailure) {
+        if let path = options.authorities, access(path, R_OK) != 0 {
+            throw FetchFailure(.machine, "cannot read \(path): \(String(cString: strerror(errno)))")
+        }
+        self.options = options
+        rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
+        let share = try Share(cookies: options.cookies != nil)
+        self.share = share
+        if let cookies = options.cookies {
+            self.cookies = try CookieJar(cookies, share: share)
+        } else {
+            cookies = nil
+        }
+        for address in options.hostAddresses { try addresses.append(address.text) }
+    }
+
+    func nextPauseNumber() -> Int {
+        pauseCount += 1
+        return pauseCount
+    }
+
+    var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
+}

@@ -1,0 +1,74 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+/// A folder for bodies, and requests made one by one or side by side.
+struct Fetching {
+    let scratch: TemporaryFolder
+    var options: FetchOptions
+
+    /// As `FetchOptions` come, but without what the environment says about proxies.
+    init(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws {
+        scratch = try TemporaryFolder()
+        options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
+        options.proxies = ProxyRules()
+        try change(&options)
+    }
+
+    func loop() throws -> FetchLoop { try FetchLoop(options) }
+
+    /// Turns until every request has its result.
+    static func results(of requests: [FetchRequest], in loop: FetchLoop) throws -> [UInt32: FetchResult] {
+        for request in requests { loop.start(request) }
+        var results: [UInt32: FetchResult] = [:]
+        while results.count < requests.count {
+            for result in try loop.turn(waitingAtMost: .seconds(20)) { results[result.number] = result }
+        }
+        return results
+    }
+
+    static func request(_ url: String, _ change: (inout FetchRequest) -> Void = { _ in }) throws -> FetchRequest {
+        var request = FetchRequest(number: 0, url: try #require(WebURL(url)))
+        change(&request)
+        return request
+    }
+
+    func result(of request: FetchRequest, in loop: FetchLoop? = nil) throws -> FetchResult {
+        try #require(try Self.results(of: [request], in: loop ?? FetchLoop(options))[request.number])
+    }
+
+    func result(_ url: String, in loop: FetchLoop? = nil) throws -> FetchResult {
+        try result(of: try Self.request(url), in: loop)
+    }
+
+    func response(_ url: String, in loop: FetchLoop? = nil) throws -> FetchedResponse {
+        try result(url, in: loop).response()
+    }
+
+    func failure(_ url: String, in loop: FetchLoop? = nil) throws -> FetchFailure {
+        try result(url, in: loop).failure()
+    }
+}
+
+extension FetchResult {
+    func response() throws -> FetchedResponse {
+        switch outcome {
+        case .response(let response): return response
+        case .failure(let failure): throw failure
+        }
+    }
+
+    func failure() throws -> FetchFailure {
+        guard case .failure(let failure) = outcome else { throw FetchFailure(.nonsense, "it was answered") }
+        return failure
+    }
+}
+
+extension FetchedResponse {
+    /// Of a body in memory.
+    func text() throws -> String {
+        guard case .bytes(let bytes) = body else { throw FetchFailure(.nonsense, "the body is a file") }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,103 @@
+import Fetch
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct CookieTests {
+    private let origin: TestOrigin
+    private let folder: TemporaryFolder
+
+    init() throws {
+        origin = try TestOrigin()
+        folder = try TemporaryFolder()
+        origin.on("/set") { _ in
+            OriginAnswer.page("set").adding("Set-Cookie", "kept=1; Max-Age=1000; Path=/; HttpOnly")
+                .adding("Set-Cookie", "session=2; Path=/")
+                .adding("Set-Cookie", "foreign=3; Domain=other.test")
+                .adding("Set-Cookie", "secure=4; Secure; Path=/")
+        }
+        origin.otherwise { .page($0["Cookie"] ?? "none") }
+    }
+
+    private func fetching(_ cookies: CookieOptions?) throws -> Fetching {
+        try Fetching { options in
+            options.cookies = cookies
+            // Not by its number: on loopback libcurl sends over http what is for TLS only.
+            options.hostAddresses = [try #require(HostAddress("*:\(origin.port):127.0.0.1"))]
+        }
+    }
+
+    private func url(_ target: String, host: String = "a.test") -> String { "http://\(host):\(origin.port)\(target)" }
+
+    private func sent(_ text: String) -> Set<String> {
+        Set(text.split(separator: ";").map { String($0.drop { $0 == " " }) })
+    }
+
+    @Test func `without a jar none are taken`() throws {
+        let fetching = try fetching(nil)
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        #expect(try fetching.response(url("/"), in: loop).text() == "none")
+    }
+
+    @Test func `a run keeps what its hosts set, and each gets its own`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        let requests = try (0..<8).map { number in
+            try Fetching.request(url("/\(number)")) { $0.number = UInt32(number) }
+        }
+        for result in try Fetching.results(of: requests, in: loop).values {
+            #expect(sent(try result.response().text()) == ["kept=1", "session=2"])
+        }
+        #expect(try fetching.response(url("/", host: "b.test"), in: loop).text() == "none")
+    }
+
+    @Test(arguments: [false, true])
+    func `a jar is saved for its owner and loaded again`(withSession: Bool) throws {
+        var options = CookieOptions(save: folder.file("jar"))
+        options.savesSessionCookies = withSession
+        try folder.write("old", to: "jar")
+        let fetching = try fetching(options)
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        try loop.saveCookies()
+        var status = stat()
+        #expect(stat(folder.file("jar"), &status) == 0 && status.st_mode & 0o777 == 0o600)
+        #expect(folder.names() == ["jar"])
+        let again = try self.fetching(CookieOptions(load: [folder.file("jar")]))
+        #expect(sent(try again.response(url("/")).text()) == (withSession ? ["kept=1", "session=2"] : ["kept=1"]))
+    }
+
+    @Test func `a file of another tool is read`() throws {
+        let far = "4000000000"
+        try folder.write(
+            """
+            # Netscape HTTP Cookie File
+            # http://curl.haxx.se/rfc/cookie_spec.html
+
+            a.test\tFALSE\t/\tFALSE\t\(far)\ta\t1
+            #HttpOnly_a.test\tFALSE\t/\tFALSE\t0\tb\t2\r
+            a.test\tFALSE\t/deep\tFALSE\t\(far)\tc\t3
+            a.test\tFALSE\t/\tTRUE\t\(far)\td\t4
+            a.test\tFALSE\t/\tFALSE\t1000\told\t5
+            .other.test\tTRUE\t/\tFALSE\t\(far)\te\t6
+            a.test\tFALSE\t/\tFALSE\t\(far)\tempty
+
+            """, to: "jar")
+        let fetching = try fetching(CookieOptions(load: [folder.file("jar")]))
+        #expect(sent(try fetching.response(url("/")).text()) == ["a=1", "b=2", "empty="])
+        #expect(sent(try fetching.response(url("/deep/x")).text()) == ["a=1", "b=2", "c=3", "empty="])
+    }
+
+    @Test func `what is no jar is said to be none`() throws {
+        let path = try folder.write("# Netscape HTTP Cookie File\n{\"SECRET\": 1}\n", to: "jar")
+        let failure = #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [path])).loop() }
+        #expect(failure?.detail == "\(path):2: no cookie in the format of Netscape's file")
+        #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [folder.file("missing")])).loop() }
+        #expect(throws: FetchFailure.self) {
+            try fetching(CookieOptions(save: folder.file("no/such/folder"))).loop().saveCookies()
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct CredentialsTests {
+    private let origin: TestOrigin
+    private let other: TestOrigin
+
+    init() throws {
+        origin = try TestOrigin()
+        other = try TestOrigin()
+        for origin in [origin, other] { origin.otherwise { .page($0["Authorization"] ?? "nobody") } }
+    }
+
+    private func fetching(_ add: (inout Credentials, WebURL) throws -> Void) throws -> Fetching {
+        try Fetching { try add(&$0.credentials, try #require(WebURL(origin.base))) }
+    }
+
+    @Test(
+        arguments: [
+            (.basic(user: "Aladdin", password: "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
+            (.basic(user: "ü", password: ""), "Basic w7w6"), (.bearer(token: "abc.def"), "Bearer abc.def"),
+        ] as [(Credentials.Login, String)])
+    func `an origin is shown its own and no other one`(login: Credentials.Login, sent: String) throws {
+        let fetching = try fetching { $0.add(login, for: $1) }
+        let loop = try fetching.loop()
+        #expect(try fetching.response(origin.url("/a"), in: loop).text() == sent)
+        #expect(try fetching.response(other.url("/a"), in: loop).text() == "nobody")
+        #expect(try fetching.response("http://localhost:\(origin.port)/", in: loop).text() == "nobody")
+        #expect(try fetching.response(origin.url("/a"), in: loop).text() == sent)
+    }
+
+    @Test func `a request's own word wins`() throws {
+        let fetching = try fetching { $0.add(.bearer(token: "a"), for: $1) }
+        let request = try Fetching.request(origin.url("/")) { $0.fields = ["authorization": "Own"] }
+        #expect(try fetching.result(of: request).response().text() == "Own")
+    }
+
+    @Test(arguments: [true, false])
+    func `a challenge is answered`(isDigest: Bool) throws {
+        origin.otherwise { request in
+            guard let word = request["Authorization"] else {
+                let challenge = #"Digest realm="larder", nonce="n0", qop="auth", algorithm=SHA-256"#
+                return OriginAnswer.failure(401).adding("WWW-Authenticate", #"Basic realm="larder""#)
+                    .adding("WWW-Authenticate", challenge)
+            }
+            return .page(word)
+        }
+        let fetching = try fetching { credentials, origin in
+            credentials.add(
+                isDigest ? .digest(user: "u", password: "word") : .asked(user: "u", password: "word"), for: origin)
+        }
+        let loop = try fetching.loop()
+        let text = try fetching.response(origin.url("/a"), in: loop).text()
+        #expect(text.hasPrefix(#"Digest username="u""#) && text.contains("n0") && !text.contains("word"))
+        #expect(origin.requests.map { $0["Authorization"] == nil } == [true, false])
+        #expect(try fetching.response(other.url("/a"), in: loop).text() == "nobody")
+        #expect(try fetching.response(origin.url("/b"), in: loop).status == 200)
+    }
+
+    @Test func `basic is the answer where nothing better is offered`() throws {
+        origin.otherwise { request in
+            request["Authorization"].map { .page($0) }
+                ?? OriginAnswer.failure(401).adding("WWW-Authenticate", #"Basic realm="larder""#)
+        }
+        let fetching = try fetching { $0.add(.asked(user: "u", password: "p"), for: $1) }
+        #expect(try fetching.response(origin.url("/")).text() == "Basic dTpw")
+    }
+
+    @Test func `wrong ones end as the server's answer`() throws {
+        origin.otherwise { _ in
+            OriginAnswer.failure(401).adding("WWW-Authenticate", #"Digest realm="larder", nonce="n", qop="auth""#)
+        }
+        let fetching = try fetching { $0.add(.digest(user: "u", password: "p"), for: $1) }
+        #expect(try fetching.response(origin.url("/")).status == 401)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func `what stands in an address is neither sent nor kept, unless it is meant`() throws {
+        let address = "http://user:p%40ss@127.0.0.1:\(origin.port)/"
+        let result = try Fetching().result(address)
+        #expect(try result.response().text() == "nobody")
+        #expect(result.url.href == origin.url("/"))
+        let fetching = try fetching { credentials, _ in
+            let urls = try [address, origin.base].map { try #require(WebURL($0)) }
+            #expect(urls.map { credentials.add(userInfoOf: $0) } == [true, false])
+        }
+        #expect(try fetching.response(address).text() == "Basic dXNlcjpwQHNz")
+    }
+
+    @Test func `nothing that is printed shows a secret`() throws {
+        var options = FetchOptions(userAgent: "a", spoolFolder: "/")
+        let url = try #require(WebURL("https://a.test/"))
+        options.credentials.add(.basic(user: "SECRET", password: "SECRET"), for: url)
+        options.credentials.add(
+            Credentials.Certificate(certificate: "/SECRET", key: "/SECRET", passphrase: "SECRET"), for: url)
+        options.credentials.add(try #require(Netrc(Array("machine b.test login SECRET password SECRET".utf8))))
+        try options.hostFields.add("X-Key", "SECRET", host: "a.test")
+        options.proxies.http = Proxy("http://SECRET:SECRET@proxy.test:3128")
+        var shown =
+            "\(options) \(String(reflecting: options)) \(String(describing: options.credentials.login(for: url)))"
+        shown += "\(String(describing: options.credentials.certificate(for: url)))"
+        shown += "\(String(describing: options.proxies.http))"
+        dump(options, to: &shown)
+        #expect(!shown.contains("SECRET"))
+        #expect(shown.contains("a proxy"))
+    }
+}

@@ -1,0 +1,118 @@
+import Fetch
+import Glibc
+import TestOrigin
+
+/// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`, `X-Client`.
+final class TLSFront: Sendable {
+    static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"].allSatisfy(Program.isThere)
+
+    let origin: TestOrigin
+    /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate is of
+    /// yesterday.
+    let modern: Int
+    let plain: Int
+    let expired: Int
+    /// Without TLS.
+    let clear: Int
+    private let folder: TemporaryFolder
+    private let nginx: Program
+
+    /// The file that has to be trusted.
+    var authorities: String { folder.file("ca.pem") }
+    var client: Credentials.Certificate {
+        Credentials.Certificate(certificate: folder.file("client.pem"), key: folder.file("client.key"))
+    }
+
+    init() throws {
+        origin = try TestOrigin()
+        let folder = try TemporaryFolder()
+        self.folder = folder
+        (modern, plain) = (try Self.freePort(), try Self.freePort())
+        (expired, clear) = (try Self.freePort(), try Self.freePort())
+        try Self.makeCertificates(in: folder)
+        let place = """
+            location / { proxy_pass http://origin; proxy_http_version 1.1; proxy_buffering off; \
+            proxy_set_header Connection ""; proxy_set_header Accept-Encoding $http_accept_encoding; \
+            proxy_set_header X-Protocol $server_protocol; proxy_set_header X-Connection $connection; \
+            proxy_set_header X-Client $ssl_client_s_dn; }
+            """
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(folder.file($0));" }.joined(separator: " ")
+        let path = try folder.write(
+            """
+            daemon off; master_process off; pid \(folder.file("pid")); error_log \(folder.file("error.log"));
+            events { worker_connections 512; }
+            http {
+                access_log off; \(temporary)
+                upstream origin { server 127.0.0.1:\(origin.port); keepalive 64; }
+                ssl_certificate \(folder.file("server.pem")); ssl_certificate_key \(folder.file("server.key"));
+                server { listen 127.0.0.1:\(modern) ssl http2; \(place) }
+                server {
+                    listen 127.0.0.1:\(plain) ssl; ssl_client_certificate \(folder.file("ca.pem"));
+                    ssl_verify_client optional; \(place)
+                }
+                server { listen 127.0.0.1:\(expired) ssl; ssl_certificate \(folder.file("expired.pem")); \(place) }
+                server { listen 127.0.0.1:\(clear); \(place) }
+            }
+            """, to: "nginx.conf")
+        // Should the tests die, it follows soon.
+        nginx = try Program(
+            ["/usr/bin/timeout", "-k", "2", "120", "/usr/sbin/nginx", "-c", path], log: folder.file("nginx.log"))
+        var isUp = false
+        for _ in 0..<500 where !isUp {
+            isUp = (try? RawClient(port: expired)) != nil
+            if !isUp { usleep(10_000) }
+        }
+        guard isUp else {
+            nginx.stop()
+            throw SystemError("waiting for nginx")
+        }
+    }
+
+    deinit { nginx.stop() }
+
+    enum Door: Sendable { case modern, expired }
+
+    func port(_ door: Door) -> Int { door == .modern ? modern : expired }
+
+    /// `front.test` is what the certificates are for.
+    func url(_ target: String, port: Int, host: String = "front.test") -> String { "https://\(host):\(port)\(target)" }
+
+    func fetching(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws -> Fetching {
+        try Fetching { options in
+            options.authorities = authorities
+            options.hostAddresses = ["front.test", "other.test"].flatMap { host in
+                [modern, plain, expired].compactMap { HostAddress("\(host):\($0):127.0.0.1") }
+            }
+            try change(&options)
+        }
+    }
+
+    private static func freePort() throws(SystemError) -> Int {
+        let origin = try TestOrigin()
+        origin.stop()
+        return origin.port
+    }
+
+    private static func makeCertificates(in folder: TemporaryFolder) throws(SystemError) {
+        let log = folder.file("openssl.log")
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+        try folder.write("subjectAltName=DNS:front.test,IP:127.0.0.1", to: "names")
+        try Program.run(
+            ["/usr/bin/openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Larder Tests"] + key
+                + ["-keyout", folder.file("ca.key"), "-out", folder.file("ca.pem")], log: log)
+        for (name, days) in [("server", "2"), ("client", "2"), ("expired", "-1")] {
+            let keyFile = folder.file(name == "expired" ? "server.key" : "\(name).key")
+            let request = folder.file("\(name).csr")
+            let make = name == "expired" ? ["-new", "-key", keyFile] : key + ["-keyout", keyFile]
+            try Program.run(["/usr/bin/openssl", "req", "-subj", "/CN=\(name)", "-out", request] + make, log: log)
+            try Program.run(
+                [
+                    "/usr/bin/openssl", "x509", "-req", "-in", request, "-days", days, "-CA", folder.file("ca.pem"),
+                    "-CAkey",
+                    folder.file("ca.key"), "-CAcreateserial", "-extfile", folder.file("names"), "-out",
+                    folder.file("\(name).pem"),
+                ], log: log)
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+@Suite(.enabled(if: TLSFront.isAvailable, "nginx and openssl are needed"))
+struct TLSTests {
+    private let front: TLSFront
+    private var origin: TestOrigin { front.origin }
+
+    init() throws {
+        front = try TLSFront()
+        origin.otherwise { .page($0.target) }
+    }
+
+    @Test func `many requests share one connection over HTTP 2`() throws {
+        let fetching = try front.fetching()
+        let requests = try (0..<60).map { number in
+            try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) }
+        }
+        let loop = try fetching.loop()
+        for (number, result) in try Fetching.results(of: requests, in: loop) {
+            #expect(try result.response().text() == "/\(number)")
+            #expect(result.exchange?.version == .http2)
+            #expect(result.exchange?.security == .verified)
+        }
+        #expect(Set(origin.requests.map { $0["X-Connection"] }).count == 1)
+        #expect(Set(origin.requests.map { $0["X-Protocol"] }) == ["HTTP/2.0"])
+    }
+
+    @Test func `a server without HTTP 2 gets more connections, and no more than it should`() throws {
+        let fetching = try front.fetching { $0.connectionsPerHost = 6 }
+        let requests = try (0..<60).map { number in
+            try Fetching.request(front.url("/\(number)", port: front.plain)) { $0.number = UInt32(number) }
+        }
+        for (number, result) in try Fetching.results(of: requests, in: try fetching.loop()) {
+            #expect(try result.response().text() == "/\(number)")
+            #expect(result.exchange?.version == .http11)
+        }
+        #expect((2...6).contains(Set(origin.requests.map { $0["X-Connection"] }).count))
+    }
+
+    @Test func `the handshake is timed`() throws {
+        let exchange = try #require(try front.fetching().result(front.url("/", port: front.modern)).exchange)
+        #expect(exchange.timings.secured > exchange.timings.connected)
+        #expect(exchange.timings.requestSent >= exchange.timings.secured)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "other.test", TLSFront.Door.modern, true,
+                "no alternative certificate subject name matches target host name"
+            ),
+            ("front.test", TLSFront.Door.expired, true, "certificate has expired"),
+            ("front.test", TLSFront.Door.modern, false, "unable to get local issuer certificate"),
+        ] as [(String, TLSFront.Door, Bool, String)])
+    func `a certificate that does not hold is refused in words`(
+        host: String, door: TLSFront.Door, isTrusted: Bool, words: String
+    ) throws {
+        let url = front.url("/", port: front.port(door), host: host)
+        let fetching = try front.fetching { if !isTrusted { $0.authorities = nil } }
+        let failure = try fetching.failure(url)
+        #expect(failure.kind == .insecure)
+        #expect(!failure.mayPass)
+        #expect(failure.detail.hasPrefix("\(host): "))
+        #expect(failure.detail.contains(words))
+        #expect(origin.requests.isEmpty)
+        let result = try front.fetching { $0.isInsecure = true }.result(url)
+        #expect(try result.response().text() == "/")
+        #expect(result.exchange?.security == .unverified)
+    }
+
+    @Test func `what does not speak TLS is said to`() throws {
+        let failure = try front.fetching().failure(front.url("/", port: front.clear, host: "127.0.0.1"))
+        #expect(failure.kind == .insecure)
+        #expect(failure.detail.hasPrefix("127.0.0.1: "))
+    }
+
+    @Test func `a client's certificate is shown to its origin only`() throws {
+        let fetching = try front.fetching { options in
+            options.credentials.add(front.client, for: try #require(WebURL(front.url("/", port: front.plain))))
+        }
+        let loop = try fetching.loop()
+        _ = try fetching.response(front.url("/", port: front.plain), in: loop)
+        _ = try fetching.response(front.url("/", port: front.plain, host: "127.0.0.1"), in: loop)
+        _ = try fetching.response(front.url("/", port: front.plain), in: loop)
+        #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
+    }
+
+    @Test func `files that are not there are named`() throws {
+        let loop = #expect(throws: FetchFailure.self) { try front.fetching { $0.authorities = "/no/such.pem" }.loop() }
+        #expect(loop?.detail.contains("/no/such.pem") == true)
+        let failure = try front.fetching { options in
+            options.credentials.add(
+                Credentials.Certificate(certificate: "/no/client.pem", passphrase: "SECRET"),
+                for: try #require(WebURL(front.url("/", port: front.plain))))
+        }.failure(front.url("/", port: front.plain))
+        #expect(failure.kind == .insecure)
+        #expect(!failure.detail.contains("SECRET"))
+    }
+
+    @Test func `a host that asks for TLS is asked over TLS from then on`() throws {
+        let answer = OriginAnswer.page("here").adding("Strict-Transport-Security", "max-age=1000")
+        origin.otherwise { _ in answer }
+        let fetching = try front.fetching()
+        let loop = try fetching.loop()
+        _ = try fetching.response(front.url("/", port: front.modern), in: loop)
+        let upgraded = try fetching.response("http://front.test:\(front.modern)/x", in: loop)
+        #expect(upgraded.status == 307)
+        #expect(upgraded.fields["Location"] == front.url("/x", port: front.modern))
+        #expect(loop.strictTransport != StrictTransport())
+        // A word that anybody may have said counts for nothing.
+        let gullible = try front.fetching { $0.isInsecure = true }
+        let other = try gullible.loop()
+        _ = try gullible.response(front.url("/", port: front.modern), in: other)
+        #expect(other.strictTransport == StrictTransport())
+    }
+
+    @Test func `the wall holds for a connection that many share`() throws {
+        let fetching = try front.fetching()
+        let loop = try fetching.loop()
+        origin.hold("/held")
+        var held = try Fetching.request(front.url("/held", port: front.modern))
+        held.number = 1
+        loop.start(held)
+        while !origin.waitForRequests(1, within: .milliseconds(1)) {
+            _ = try loop.turn(waitingAtMost: .milliseconds(10))
+        }
+        let shut = try fetching.result(
+            of: try Fetching.request(front.url("/x", port: front.modern)) { $0.reach = .publicNetwork }, in: loop)
+        #expect(try shut.failure().kind == .refused)
+        origin.release("/held")
+        var results: [FetchResult] = []
+        while results.isEmpty { results = try loop.turn(waitingAtMost: .seconds(10)) }
+        #expect(try results[0].response().text() == "/held")
+        #expect(origin.requests.map(\.target) == ["/held"])
+    }
+
+    @Test func `a body is resumed over HTTP 2, and one of many streams is given up alone`() throws {
+        let body = (0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+        let file = OriginAnswer.file(body, type: "video/mp4").validated(entityTag: #""one""#)
+        origin.on("/film", file.dripping(500_000, every: .seconds(60)), file)
+        let fetching = try front.fetching { $0.stallTimeout = .milliseconds(300) }
+        let loop = try fetching.loop()
+        var requests = [try Fetching.request(front.url("/film", port: front.modern))]
+        for number in 1..<10 {
+            requests.append(
+                try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) })
+        }
+        let results = try Fetching.results(of: requests, in: loop)
+        #expect(try results[0]?.failure().kind == .timeout)
+        for number in 1..<10 { #expect(try results[UInt32(number)]?.response().text() == "/\(number)") }
+        let partial = try #require(results[0]?.partial)
+        #expect(partial.byteCount >= 256 * 1024)
+        let rest = try fetching.result(
+            of: try Fetching.request(front.url("/film", port: front.modern)) { $0.resume = partial }, in: loop)
+        #expect(try rest.response().body.byteCount == body.count)
+        #expect(rest.exchange?.version == .http2)
+        try rest.response().body.discard()
+    }
+
+    @Test func `the rate holds over HTTP 2`() throws {
+        let body = [UInt8](repeating: 7, count: 100_000)
+        origin.otherwise { _ in .file(body, type: "image/png") }
+        let fetching = try front.fetching { $0.bytesPerSecond = 2_000_000 }
+        let requests = try (0..<10).map { number in
+            try Fetching.request(front.url("/\(number)", port: front.modern)) { $0.number = UInt32(number) }
+        }
+        let clock = ContinuousClock()
+        let start = clock.now
+        let results = try Fetching.results(of: requests, in: try fetching.loop())
+        #expect(clock.now - start >= .milliseconds(300))
+        for result in results.values { #expect(try result.response().body.byteCount == body.count) }
+    }
+
+    @Test func `a POST and a HEAD travel over HTTP 2`() throws {
+        origin.otherwise { .page("\($0.method) \($0.body.count)") }
+        let fetching = try front.fetching()
+        let loop = try fetching.loop()
+        let url = front.url("/", port: front.modern)
+        let post = try Fetching.request(url) { request in
+            request.method = "POST"
+            request.body = [UInt8](repeating: 1, count: 200_000)
+        }
+        #expect(try fetching.result(of: post, in: loop).response().text() == "POST 200000")
+        let head = try Fetching.request(url) { $0.method = "HEAD" }
+        #expect(try fetching.result(of: head, in: loop).response().body.byteCount == 0)
+        #expect(try fetching.response(url, in: loop).text() == "GET 0")
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+
+/// A server that says what its script says, byte by byte, whatever was asked: for heads that drip and other things that
+/// no `OriginAnswer` is.
+///
+///     let origin = try RawOrigin { client in
+///         client.send("HTTP/1.1 200 OK\r\n") && client.pause(.seconds(1)) && client.send("X-A: 1\r\n")
+///     }
+package final class RawOrigin: Sendable {
+    package let port: Int
+    private let listener: Socket
+    private let shared = Monitor(State())
+
+    fileprivate struct State {
+        var sockets: [Socket] = []
+        var threads: [pthread_t] = []
+        var heads: [[UInt8]] = []
+        var isStopping = false
+    }
+
+    /// One connection, whose head was read.
+    package struct Client: Sendable {
+        fileprivate let socket: Socket
+        fileprivate let shared: Monitor<State>
+
+        /// False when the other end is gone.
+        package func send(_ text: String) -> Bool { send(Array(text.utf8)) }
+
+        package func send(_ bytes: [UInt8]) -> Bool { socket.send(bytes[...]) }
+
+        /// False when the origin stops meanwhile.
+        package func pause(_ duration: Duration) -> Bool { !shared.wait(duration) { $0.isStopping } }
+    }
+
+    package init(_ script: @escaping @Sendable (Client) -> Bool) throws(SystemError) {
+        (listener, port) = try Socket.listening(on: .ipv4)
+        let (listener, shared) = (listener, shared)
+        let acceptor = startThread {
+            while let socket = listener.accepted() {
+                shared.withLock { state in
+                    if state.isStopping { return }
+                    let thread = startThread {
+                        var head: [UInt8] = []
+                        while endOfHead(head) == nil, case .bytes = socket.receive(into: &head) {}
+                        shared.withLock { $0.heads.append(head) }
+                        _ = script(Client(socket: socket, shared: shared))
+                        socket.shutDown()
+                    }
+                    guard let thread else { return }
+                    state.sockets.append(socket)
+                    state.threads.append(thread)
+                }
+            }
+        }
+        guard let acceptor else { throw SystemError("starting the origin's thread") }
+        shared.withLock { $0.threads.append(acceptor) }
+    }
+
+    deinit {
+        shared.withLock { $0.isStopping = true }
+        listener.shutDown()
+        let threads = shared.withLock { state in
+            for socket in state.sockets { socket.shutDown() }
+            return state.threads
+        }
+        for thread in threads { pthread_join(thread, nil) }
+    }
+
+    package func url(_ target: String) -> String { "http://127.0.0.1:\(port)\(target)" }
+
+    /// What clients sent first, in the order in which they did.
+    package var heads: [String] {
+        shared.withLock { state in state.heads.map { String(decoding: $0, as: UTF8.self) } }
+    }
+}
