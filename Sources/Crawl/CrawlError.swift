@@ -5,10 +5,12 @@ package import Store
 package enum CrawlError: Error, Sendable, CustomStringConvertible {
     case store(StoreError)
     case fetch(FetchFailure)
+    case pattern(PatternMistake)
 
     package var description: String {
         switch self {
         case .store(let error): error.description
+        case .pattern(let mistake): mistake.description
         case .fetch(let failure): "cannot fetch: \(failure); run the same command again: what is stored so far is kept"
         }
     }

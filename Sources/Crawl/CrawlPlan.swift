@@ -1,3 +1,4 @@
+package import Fetch
 package import Store
 package import Web
 
@@ -5,13 +6,25 @@ package import Web
 package struct CrawlPlan: Sendable {
     package var site: String
     package var start: [WebURL]
+    /// Lists of pages that the user names.
+    package var sitemaps: [WebURL] = []
     package var folder: StoreFolder
-    package var userAgent: String
+    package var fetch: FetchOptions
+    package var scope = ScopeOptions()
+    package var limits = CrawlLimits()
     package var connectionsPerHost = 16
     package var scanThreads = 2
+    /// The name by which robots.txt speaks to us; nil asks for none.
+    package var productToken: String?
+    package var obeysRobots = true
+    package var followsGuesses = true
+    /// Lets public servers lead to private addresses.
+    package var mayReachPrivate = false
     /// What becomes of what is held of the site already.
     package var policy = CachePolicy.revalidate
     package var rules = CacheRules()
+    /// What the store keeps of how the site is prefetched.
+    package var settings = ""
     /// Told of the counts now and then, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
 
@@ -19,7 +32,13 @@ package struct CrawlPlan: Sendable {
         self.site = site
         self.start = start
         self.folder = folder
-        self.userAgent = userAgent
+        fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
+    }
+
+    var frontierOptions: Frontier.Options {
+        Frontier.Options(
+            connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: obeysRobots,
+            productToken: productToken, followsGuesses: followsGuesses)
     }
 }
 

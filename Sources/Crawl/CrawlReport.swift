@@ -17,6 +17,15 @@ package struct CrawlReport: Sendable {
     package var requests = 0
     /// What the servers said is still as it is held.
     package var confirmed = 0
+    /// The bodies that were therefore not sent.
+    package var savedByteCount = 0
+    /// What the crawl had to do with each host, by name.
+    package var hosts: [String: HostTally] = [:]
+    /// The limit that ended the crawl, or kept pages out.
+    package var limit: CrawlLimits.Reached?
+    package var traps: [TrapReason] = []
+    /// Certificates were not looked at.
+    package var isInsecure = false
     /// What came over the network.
     package var wireByteCount = 0
     /// The bodies of this run, without content coding.
@@ -32,6 +41,8 @@ package struct CrawlReport: Sendable {
         package var failure: Failure
         /// From a start URL to the page that asked for it.
         package var chain: [WebURL]
+        /// An earlier visit has it, and readers go on seeing that.
+        package var isKeptFromBefore: Bool
     }
 
     /// Linked, and not asked for.

@@ -32,7 +32,9 @@ public struct Larder: Sendable {
 
     var folder: StoreFolder { StoreFolder(path) }
 
-    static let userAgent = "larder/\(version)"
+    static let userAgent = "\(productToken)/\(version)"
+    /// By which robots.txt speaks to us.
+    static let productToken = "larder"
 
     /// Runs what blocks on a thread of its own, which is told when the task is cancelled.
     static func onThread<Value: Sendable>(

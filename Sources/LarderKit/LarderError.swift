@@ -30,7 +30,10 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     init(_ error: CrawlError) {
-        self.init(.machine, error.description)
+        switch error {
+        case .pattern(let mistake): self.init(.input, mistake.description)
+        case .store, .fetch: self.init(.machine, error.description)
+        }
     }
 
     init(_ error: FetchFailure) {

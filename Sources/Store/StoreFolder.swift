@@ -13,6 +13,9 @@ package struct StoreFolder: Sendable, Equatable {
     package var bodies: String { path + "/bodies" }
     /// Downloads that are not bodies yet. What a killed run left here is nobody's.
     package var incoming: String { path + "/incoming" }
+    /// Beginnings of bodies that wait to be gone on with.
+    var partials: String { path + "/partial" }
+    var partialNames: [String] { Self.names(in: partials) }
     /// Bodies that an inspection found damaged.
     var quarantine: String { path + "/quarantine" }
     var locks: String { path + "/larder.lock" }
@@ -51,6 +54,10 @@ package struct StoreFolder: Sendable, Equatable {
 
     var hasNotes: Bool { access(notes, F_OK) == 0 }
 
+    func removeNotes() {
+        for suffix in ["", "-wal", "-shm"] { unlink(notes + suffix) }
+    }
+
     private static func byteCount(of file: String) -> Int64 {
         var status = stat()
         return stat(file, &status) == 0 ? Int64(status.st_size) : 0
@@ -76,7 +83,7 @@ package struct StoreFolder: Sendable, Equatable {
         return names
     }
 
-    private static func makeFolders(_ path: String) throws(StoreError) {
+    static func makeFolders(_ path: String) throws(StoreError) {
         var end = path.startIndex
         repeat {
             end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex

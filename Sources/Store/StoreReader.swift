@@ -29,7 +29,7 @@ package final class StoreReader {
             LEFT JOIN body ON body.id = response.body
             WHERE url.href = ? AND response.request = ?
                 AND (site.published IS NULL OR response.visit <= site.published)
-            ORDER BY site.published IS NULL, response.visit DESC, response.variant
+            ORDER BY \(StoredResponse.shownFirst)
             """)
         findOfVisit = try connection.prepare(
             """
@@ -38,8 +38,14 @@ package final class StoreReader {
             LEFT JOIN body ON body.id = response.body
             WHERE url.href = ? AND response.visit = ? AND response.request = ''
             """)
-        findContent = try connection.prepare("SELECT bytes FROM content WHERE body = ?")
-        findLinks = try connection.prepare("SELECT links FROM content WHERE body = ?")
+        // A number may be given again: what somebody still knows by it may be another body by now.
+        findContent = try connection.prepare(
+            "SELECT bytes FROM content JOIN body ON body.id = content.body WHERE body.id = ? AND body.sha256 = ?")
+        findLinks = try connection.prepare(
+            """
+            SELECT links FROM content JOIN body ON body.id = content.body
+            WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
+            """)
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
@@ -81,9 +87,16 @@ package final class StoreReader {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
     }
 
-    /// The body's bytes, or the file that has them. Nil for a body that is gone.
+    /// The body's bytes, or the file that has them. Nil for a body that is gone or not whole; whether its bytes are what they
+    /// were, only an inspection tells.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
-        try findContent.first(.integer(body.id)) { row in
+        guard let content = try place(of: body), content.byteCount == body.byteCount else { return nil }
+        return content
+    }
+
+    /// Where the bytes should be. Nil for a body that the database does not have.
+    func place(of body: StoredBody) throws(StoreError) -> BodyContent? {
+        try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
             guard row.isNull(0) else { return .bytes(row.blob(0)) }
             guard let digest = Digest(.sha256, bytes: body.sha256) else { return nil }
             return .file(path: folder.bodyFile(sha256: digest.hex))
@@ -92,7 +105,7 @@ package final class StoreReader {
 
     /// The body's link table, as Markup encoded it.
     package func links(of body: StoredBody) throws(StoreError) -> [UInt8] {
-        try findLinks.first(.integer(body.id)) { $0.blob(0) } ?? []
+        try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
     /// Calls `read` for each response that a visit has, published or not.
@@ -119,6 +132,10 @@ package final class StoreReader {
             try? connection.execute("ROLLBACK", doing: "read")
             throw error
         }
+    }
+
+    func prepare(_ sql: String) throws(StoreError) -> Statement {
+        try connection.prepare(sql)
     }
 
     func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {

@@ -15,8 +15,11 @@ package final class StoreWriter {
     private let addContent: Statement
     private let addResponse: Statement
     private let addLinks: Statement
-    /// The rows of the URLs that have a number, by number; 0 where it is not known yet.
+    /// The rows of the URLs that have a number in one visit, by number; 0 where it is not known yet.
     private var rows: [Int64] = []
+    private var visitOfRows: Int64?
+    /// The sites whose visits this writer has open.
+    private var openSites: Set<Int64> = []
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -57,26 +60,54 @@ package final class StoreWriter {
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one.
     package func begin(site name: String, start: [String], now: Int64) throws(StoreError) -> OpenVisit {
-        let start = SQLValue.text(start.joined(separator: "\n"))
-        let site = try transaction { () throws(StoreError) in
-            try connection.prepare("INSERT INTO site (name, start) VALUES (?, ?) ON CONFLICT DO NOTHING")
-                .run(.text(name), start)
-            let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
-            return try find.first(.text(name)) { $0.integer(0) } ?? 0
+        let site = try hold(site: name, start: .text(start.joined(separator: "\n")))
+        do throws(StoreError) {
+            let visit = try openVisit(of: site, now: now)
+            openSites.insert(site)
+            return visit
+        } catch {
+            // The first error is the one that tells.
+            try? locks.release(site: site)
+            throw error
         }
-        try locks.hold(site: site, named: name)
-        // A run that ended before we had the lock may have taken the site's row along.
-        try connection.prepare(
-            "INSERT INTO site (id, name, start) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET start = excluded.start"
-        ).run(.integer(site), .text(name), start)
-        // What is older would be published as if it were today's.
+    }
+
+    private func hold(site name: String, start: SQLValue) throws(StoreError) -> Int64 {
+        let find = try connection.prepare("SELECT id FROM site WHERE name = ?")
+        while true {
+            let site = try transaction { () throws(StoreError) in
+                try connection.prepare("INSERT INTO site (name, start) VALUES (?, ?) ON CONFLICT DO NOTHING")
+                    .run(.text(name), start)
+                return try find.first(.text(name)) { $0.integer(0) } ?? 0
+            }
+            try refuse(named: name, if: openSites.contains(site))
+            try locks.hold(site: site, named: name)
+            // A run that ended before we had the lock may have taken the site's row along.
+            if try find.first(.text(name), read: { $0.integer(0) }) == site {
+                try run("UPDATE site SET start = ? WHERE id = ?", start, .integer(site))
+                return site
+            }
+            try locks.release(site: site)
+        }
+    }
+
+    private func openVisit(of site: Int64, now: Int64) throws(StoreError) -> OpenVisit {
+        // What is older would be published as if it were today's, and what is older than another visit hides behind it.
         let unfinished = try connection.prepare(
-            "SELECT id FROM visit WHERE site = ? AND finished IS NULL AND started > ? ORDER BY id DESC"
+            """
+            SELECT id FROM visit WHERE site = ?1 AND finished IS NULL AND started > ?2
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1)
+            """
         ).first(.integer(site), .integer(now - Limits.secondsToContinue)) { $0.integer(0) }
         if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
         try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(.integer(site), .integer(now))
         return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
+    }
+
+    private func refuse(named name: String, if isOpen: Bool) throws(StoreError) {
+        guard isOpen else { return }
+        throw StoreError(.busy, doing: "change", path: name, detail: "a visit of it is open here")
     }
 
     /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count for the body
@@ -87,6 +118,8 @@ package final class StoreWriter {
             files.add(path, sha256: body.sha256.hex, byteCount: body.byteCount)
         }
         try files.settle()
+        if visitOfRows != visit.id { rows.removeAll() }
+        visitOfRows = visit.id
         do {
             try transaction { () throws(StoreError) in
                 for response in responses { try add(response, to: visit) }
@@ -120,11 +153,13 @@ package final class StoreWriter {
                 ).run(.integer(visit.site))
             }
         }
+        openSites.remove(visit.site)
         try locks.release(site: visit.site)
     }
 
     /// Changes a site in one transaction, held against prefetches of it.
     func holding(_ site: Site, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try refuse(named: site.name, if: openSites.contains(site.id))
         try locks.hold(site: site.id, named: site.name)
         let result = Result { () throws(StoreError) in try transaction(body) }
         try locks.release(site: site.id)
@@ -133,6 +168,8 @@ package final class StoreWriter {
 
     /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try refuse(named: folder.path, if: !openSites.isEmpty)
+        visitOfRows = nil
         try locks.alone(doing: doing, body)
     }
 
@@ -160,7 +197,7 @@ package final class StoreWriter {
             switch response.body {
             case .none: nil
             case .new(let new): try rowOfBody(new)
-            case .held(let held): held.id
+            case .held(let held): try rowOfHeld(held)
             }
         try addResponse.run(
             .integer(url), .integer(visit.id), .text(response.request.text), .text(response.variant),
@@ -173,13 +210,22 @@ package final class StoreWriter {
         func list(_ targets: [NewLinks.Target]) throws(StoreError) -> SQLValue {
             var numbers: [Int64] = []
             numbers.reserveCapacity(targets.count)
-            for target in targets { numbers.append(try rowOfURL(target.href, target.number)) }
+            for target in targets {
+                if let row = try row(of: target) { numbers.append(row) }
+            }
             return .text(LinkLists.text(numbers))
         }
-        let source = try rowOfURL(links.source.href, links.source.number)
+        guard let source = try row(of: links.source) else { return }
         try addLinks.run(
             .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
             try list(links.guesses))
+    }
+
+    /// Nil for a number of which nothing was told.
+    private func row(of target: NewLinks.Target) throws(StoreError) -> Int64? {
+        if let href = target.href { return try rowOfURL(href, target.number) }
+        let place = Int(target.number)
+        return place < rows.count && rows[place] != 0 ? rows[place] : nil
     }
 
     private func rowOfURL(_ href: String, _ number: UInt32?) throws(StoreError) -> Int64 {
@@ -195,6 +241,16 @@ package final class StoreWriter {
         if let known = try findURL.first(.text(href), read: { $0.integer(0) }) { return known }
         try addURL.run(.text(href))
         return connection.lastInsertedRow
+    }
+
+    /// Looked up by its digest: its number may have become another's since somebody read it.
+    private func rowOfHeld(_ body: StoredBody) throws(StoreError) -> Int64 {
+        let known = try findBody.first(.blob(body.sha256), .text(body.form), read: { $0.integer(0) })
+        guard let known else {
+            throw StoreError(
+                .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more")
+        }
+        return known
     }
 
     private func rowOfBody(_ body: NewBody) throws(StoreError) -> Int64 {
@@ -213,16 +269,7 @@ package final class StoreWriter {
     }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        try connection.execute("BEGIN IMMEDIATE")
-        do {
-            let result = try body()
-            try connection.execute("COMMIT")
-            return result
-        } catch {
-            // SQLite may have rolled back by itself already; the first error is the one that tells.
-            try? connection.execute("ROLLBACK")
-            throw error
-        }
+        try connection.transaction(body)
     }
 }
 

@@ -9,7 +9,7 @@ import Web
 
     init() throws {
         let start = try #require(WebURL("http://a.test/"))
-        frontier = Frontier(scope: Scope(start: [start]), connectionsPerHost: 8)
+        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 8))
         frontier.start(start)
     }
 
@@ -22,8 +22,8 @@ import Web
     /// What is fetched next, as long as something is, each answered at once.
     private mutating func drain(now: Duration = .zero) -> [String] {
         var fetched: [String] = []
-        while let number = frontier.next(now: now) {
-            fetched.append(frontier.entries[Int(number)].url.href)
+        while let number = frontier.fetchNext(now: now) {
+            fetched.append(frontier.url(number).href)
             frontier.succeeded(number)
         }
         return fetched
@@ -70,7 +70,7 @@ import Web
         for number in 0..<10 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
         frontier.found(try link("http://b.test/image", .requisite), by: 0)
         var hosts: [String] = []
-        while let number = frontier.next(now: .zero) { hosts.append(frontier.entries[Int(number)].url.host) }
+        while let number = frontier.fetchNext(now: .zero) { hosts.append(frontier.url(number).host) }
         #expect(hosts.count { $0 == "a.test" } == 4)
         #expect(hosts.contains("b.test"))
         #expect(!frontier.isDone)
@@ -80,21 +80,21 @@ import Web
         _ = drain()
         for number in 0..<500 { frontier.found(try link("http://h\(number).test/", .requisite), by: 0) }
         var running: [UInt32] = []
-        while let number = frontier.next(now: .zero) { running.append(number) }
+        while let number = frontier.fetchNext(now: .zero) { running.append(number) }
         #expect(running.count == Frontier.mostRunning)
         frontier.succeeded(running[0])
-        #expect(frontier.next(now: .zero) != nil)
+        #expect(frontier.fetchNext(now: .zero) != nil)
     }
 
     @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
         _ = drain()
         for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }
         for _ in 0..<20 {
-            let number = frontier.next(now: .zero)
+            let number = frontier.fetchNext(now: .zero)
             frontier.recalled(try #require(number))
         }
         var running = 0
-        while frontier.next(now: .zero) != nil { running += 1 }
+        while frontier.fetchNext(now: .zero) != nil { running += 1 }
         #expect(running == 4)
     }
 
@@ -103,30 +103,30 @@ import Web
         var now: Duration = .zero
         var attempts = 0
         while !frontier.isDone {
-            if let number = frontier.next(now: now) {
+            if let number = frontier.fetchNext(now: now) {
                 attempts += 1
                 frontier.failed(number, failure, now: now)
-                #expect(frontier.next(now: now) == nil)
+                #expect(frontier.fetchNext(now: now) == nil)
             } else {
                 now = try #require(frontier.nextRetry)
             }
         }
         #expect(attempts == 4)
         #expect(now >= .milliseconds(1750) && now < .milliseconds(3500))
-        #expect(frontier.entries[0].state == .failed(failure))
+        #expect(frontier.state(0) == .failed(failure))
     }
 
     @Test(arguments: [Failure.status(404), .status(410), .status(403), .fetch(FetchFailure(.insecure, ""))])
     mutating func `what will not pass is not tried again`(failure: Failure) throws {
-        let number = frontier.next(now: .zero)
+        let number = frontier.fetchNext(now: .zero)
         frontier.failed(try #require(number), failure, now: .zero)
         #expect(frontier.isDone)
-        #expect(frontier.entries[0].state == .failed(failure))
+        #expect(frontier.state(0) == .failed(failure))
     }
 
     /// Answers what is next with a redirect; false when there is nothing, or the redirect leads nowhere.
     private mutating func redirectNext(to target: String?) throws -> Bool {
-        guard let number = frontier.next(now: .zero) else { return false }
+        guard let number = frontier.fetchNext(now: .zero) else { return false }
         return frontier.redirected(number, to: try target.map(url))
     }
 
@@ -135,7 +135,7 @@ import Web
         while try redirectNext(to: "http://a.test/\(hops)") { hops += 1 }
         #expect(hops == 20)
         #expect(frontier.isDone)
-        #expect(frontier.entries[0].state == .redirected)
+        #expect(frontier.state(0) == .redirected)
         #expect(frontier.entries.last?.state == .failed(.redirects))
     }
 
@@ -157,14 +157,14 @@ import Web
         frontier.found(try link("http://a.test/image", .page), by: 0)
         #expect(try redirectNext(to: "http://cdn.test/image"))
         #expect(drain() == [])
-        #expect(frontier.entries[2].state == .skipped(.otherHost))
+        #expect(frontier.state(2) == .skipped(.otherHost))
         frontier.found(try link("http://a.test/image", .requisite), by: 0)
         #expect(drain() == ["http://cdn.test/image"])
     }
 
     @Test mutating func `a start that leads to another host takes the site along`() throws {
         frontier.found(try link("http://www.a.test/a", .page), by: 0)
-        #expect(frontier.entries[1].state == .skipped(.otherHost))
+        #expect(frontier.state(1) == .skipped(.otherHost))
         #expect(try redirectNext(to: "http://www.a.test/"))
         #expect(Set(drain()) == ["http://www.a.test/", "http://www.a.test/a"])
         frontier.found(try link("http://www.a.test/b", .page), by: 1)
@@ -190,5 +190,13 @@ import Web
         let chain = frontier.chain(to: 99).map(\.path)
         #expect(chain.count == 32)
         #expect([chain[0], chain[1], chain[31]] == ["/", "/69", "/99"])
+    }
+}
+
+extension Frontier {
+    /// What is next, where nobody asks for a robots.txt.
+    fileprivate mutating func fetchNext(now: Duration) -> UInt32? {
+        guard case .fetch(let number)? = next(now: now) else { return nil }
+        return number
     }
 }

@@ -9,13 +9,15 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case redirects
     /// A redirect that does not say where.
     case nowhere
+    /// It is not what its address promises: a page of HTML in place of a script.
+    case standIn
 
     /// Whether the same request may succeed a little later.
     var mayPass: Bool {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere: false
+        case .redirects, .nowhere, .standIn: false
         }
     }
 
@@ -24,7 +26,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 429 || status == 503
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere: false
+        case .redirects, .nowhere, .standIn: false
         }
     }
 
@@ -37,6 +39,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .fetch(let failure): failure.description
         case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
+        case .standIn: "the server sent something else in its place"
         }
     }
 }

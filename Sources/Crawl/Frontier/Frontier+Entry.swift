@@ -1,3 +1,4 @@
+internal import Fetch
 internal import Web
 
 extension Frontier {
@@ -5,13 +6,15 @@ extension Frontier {
     enum Role: UInt8, Sendable {
         case page = 0
         case requisite = 1
+        /// It tells of pages, and nobody goes there: robots.txt, a sitemap.
+        case guide = 2
     }
 
     enum State: Sendable, Equatable {
         case skipped(SkipReason)
         case queued
         case running
-        /// Not queued yet: just heard of, or failed and to be tried again.
+        /// Not queued yet: just heard of, before a gate, or failed and to be tried again.
         case waiting
         case done
         /// Its answer led elsewhere.
@@ -19,21 +22,57 @@ extension Frontier {
         case failed(Failure)
     }
 
+    /// What is known of one URL, to look at.
     struct Entry: Sendable {
         let url: WebURL
-        let host: Int
         /// Who asked for it first; nil for a start URL.
         let referrer: UInt32?
         /// A start URL, or where one was redirected to.
-        var isStart: Bool
-        var role: Role
+        let isStart: Bool
+        let role: Role
         /// Nobody is sure that it is a link; if it fails, nothing is missing.
-        var isGuess: Bool
-        var state: State
+        let isGuess: Bool
+        let state: State
+        let attempts: Int
+        /// How many links away from a start it is.
+        let depth: Int
+    }
+
+    /// The same as it is kept: millions of them fit into memory.
+    struct Record: Sendable {
+        enum State: UInt8, Sendable {
+            case skipped, queued, running, waiting, done, redirected, failed
+        }
+
+        struct Flags: OptionSet, Sendable {
+            let rawValue: UInt8
+
+            static let isStart = Flags(rawValue: 1)
+            static let isGuess = Flags(rawValue: 2)
+            /// The store knows its number.
+            static let isTold = Flags(rawValue: 4)
+            /// Pages like it lead nowhere new: it comes after all others.
+            static let isSlow = Flags(rawValue: 8)
+        }
+
+        static let nobody = UInt32.max
+
+        let host: UInt32
+        /// `nobody` for a start URL.
+        let referrer: UInt32
+        /// Where its own redirect leads; `nobody` for none.
+        var target = nobody
+        /// Why it was skipped: a place in the frontier's list of reasons.
+        var reason: UInt16 = 0
+        var depth: UInt16
+        var flags: Flags
+        var role: Role
+        var state = State.waiting
         var attempts: UInt8 = 0
+        /// From where its answer came, and from where those who link to it came.
+        var reach = Reach.publicNetwork
+        var mayReach: Reach
         /// How many redirects led here.
         let redirects: UInt8
-        /// Where its own redirect leads.
-        var target: UInt32?
     }
 }

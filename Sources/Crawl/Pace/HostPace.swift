@@ -1,11 +1,12 @@
 /// How many requests one host gets at once, and when.
 ///
-/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and halves when the host
-/// refuses or fails. Where it had to give way it comes back step by step, more slowly each time, so that a host is not asked
-/// again and again for more than it wants to give. A host that does not answer at all is asked once in a while.
+/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and halves when
+/// the host refuses or fails. Where it had to give way it comes back step by step, more slowly each time, so that a
+/// host is not asked again and again for more than it wants to give. A host that does not answer at all is asked once
+/// in a while.
 ///
-/// A round is as many answers as run at once. What was asked before the last change for the worse says nothing about what holds
-/// since, and counts for nothing.
+/// A round is as many answers as run at once. What was asked before the last change for the worse says nothing about
+/// what holds since, and counts for nothing.
 struct HostPace: Sendable, Equatable {
     private(set) var limit: Int
     private(set) var runningCount = 0
@@ -69,8 +70,8 @@ struct HostPace: Sendable, Equatable {
         lastStart = now
     }
 
-    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the answer's first byte; nil
-    /// when nobody measured it.
+    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the answer's first
+    /// byte; nil when nobody measured it.
     mutating func answered(after latency: Duration?, now: Duration) {
         runningCount -= 1
         guard isOfThisRound(latency, now: now) else { return }

@@ -1,4 +1,5 @@
-/// How many bytes a second all transfers together may take: a bucket of tokens. What came in too fast is waited for afterwards.
+/// How many bytes a second all transfers together may take: a bucket of tokens. What came in too fast is waited for
+/// afterwards.
 struct RateLimit: Sendable, Equatable {
     let bytesPerSecond: Int
     /// Negative when more came than was allowed.

@@ -1,6 +1,7 @@
 internal import Fetch
 
-/// When something that failed is asked for again: a little later each time, not all at the same moment, and not for ever.
+/// When something that failed is asked for again: a little later each time, not all at the same moment, and not for
+/// ever.
 struct RetryPlan: Sendable, Equatable {
     enum Decision: Sendable, Equatable {
         case again(after: Duration)
@@ -26,13 +27,15 @@ struct RetryPlan: Sendable, Equatable {
 
     /// The first one included.
     var attempts = 4
-    /// A name that cannot be found is looked up so many times: mostly there is no such name, sometimes the resolver is not well.
+    /// A name that cannot be found is looked up so many times: mostly there is no such name, sometimes the resolver is
+    /// not well.
     var attemptsToFindHost = 2
     var firstDelay: Duration = .milliseconds(500)
     var longestDelay: Duration = .seconds(60)
 
-    /// What to do after the attempt with this number, counted from 1. `jitter` from 0 up to 1 spreads the delays: between half of
-    /// what doubles each time and the whole of it, and up to an eighth more than the Retry-After that outweighs it.
+    /// What to do after the attempt with this number, counted from 1. `jitter` from 0 up to 1 spreads the delays:
+    /// between half of what doubles each time and the whole of it, and up to an eighth more than the Retry-After that
+    /// outweighs it.
     func decision(
         afterAttempt attempt: Int, of failure: Failure, retryAfter: Duration? = nil, jitter: Double
     ) -> Decision {
@@ -53,11 +56,12 @@ struct RetryPlan: Sendable, Equatable {
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? attempts : 1
         case .fetch(let failure): failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
-        case .redirects, .nowhere: 1
+        case .redirects, .nowhere, .standIn: 1
         }
     }
 
-    /// A number from 0 up to 1 that differs from entry to entry and from attempt to attempt, and is the same in every run.
+    /// A number from 0 up to 1 that differs from entry to entry and from attempt to attempt, and is the same in every
+    /// run.
     static func jitter(of number: UInt32, attempt: Int) -> Double {
         Double(Mixing.mix(UInt64(number) << 8 | UInt64(attempt & 0xFF)) >> 11) / Double(1 << 53)
     }

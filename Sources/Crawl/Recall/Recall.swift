@@ -65,7 +65,8 @@ final class Recall {
         guard let url = WebURL(held.href) else { return nil }
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
         let conclusion = policy.conclusion(
-            of: .answered(answer), for: CacheRequest(url: url), entry: held.cacheEntry(profile: Self.profile, rules: rules),
+            of: .answered(answer), for: CacheRequest(url: url),
+            entry: held.cacheEntry(profile: Self.profile, rules: rules),
             wasConditional: true, profile: Self.profile, rules: rules, now: now)
         switch conclusion.reply {
         case .stored(let entry, _): return entry.fields

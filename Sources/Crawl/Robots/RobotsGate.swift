@@ -2,10 +2,12 @@ package import Web
 
 /// What the robots.txt of one origin says, and when it has to be asked for (RFC 9309, section 2.3.1).
 ///
-/// Only pages stand before the gate: what a page needs is fetched whatever robots.txt says of it, since a browser that shows the page
-/// would fetch it too, and the page without it is not what was allowed. Nor do start URLs, which a person named.
+/// Only pages stand before the gate: what a page needs is fetched whatever robots.txt says of it, since a browser that
+/// shows the page would fetch it too, and the page without it is not what was allowed. Nor do start URLs, which a
+/// person named.
 ///
-/// Times are those of the driver's clock. An answer that an earlier run stored is told with the time of then, which lies before zero.
+/// Times are those of the driver's clock. An answer that an earlier run stored is told with the time of then, which
+/// lies before zero.
 package struct RobotsGate: Sendable {
     package enum Verdict: Sendable, Equatable {
         case allowed
@@ -48,8 +50,8 @@ package struct RobotsGate: Sendable {
     /// What `Sitemap` records name, each once, resolved against the file's address.
     package private(set) var sitemaps: [WebURL] = []
 
-    /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to ask for, because the
-    /// file names sitemaps.
+    /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to ask for,
+    /// because the file names sitemaps.
     package init(for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil) {
         address = WebURL("/robots.txt", base: url)?.key
         self.productToken = productToken
@@ -68,7 +70,8 @@ package struct RobotsGate: Sendable {
         }
     }
 
-    /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be asked for.
+    /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be asked
+    /// for.
     package mutating func next(now: Duration) -> WebURL? {
         guard !isFetching, now >= due, let address else { return nil }
         isFetching = true
@@ -86,8 +89,8 @@ package struct RobotsGate: Sendable {
 }
 
 extension RobotsGate {
-    /// The answer to the robots.txt, or to where a redirect led; a result is where to ask instead. `location` is where a redirect
-    /// leads, on whatever host; nil when it does not say.
+    /// The answer to the robots.txt, or to where a redirect led; a result is where to ask instead. `location` is where
+    /// a redirect leads, on whatever host; nil when it does not say.
     package mutating func answered(
         status: Int, location: WebURL? = nil, body: Span<UInt8>, now: Duration
     ) -> WebURL? {

@@ -18,6 +18,9 @@ struct ScanJob: Sendable {
     let source: Source
     /// Seconds since 1970.
     let time: Int64
+    var flags: ResponseFlags = []
+    /// Its content is to be told by its words.
+    var wantsWords = false
 
     /// What the job holds in memory.
     var byteCount: Int {
@@ -31,6 +34,10 @@ struct ScanResult: Sendable {
     /// What the job held in memory.
     let byteCount: Int
     var links: [FoundLink] = []
+    /// To know the content of a page again.
+    var print: ContentPrint?
+    /// Why the response was not kept.
+    var refusal: Failure?
     /// Why the response could not be kept; the crawl ends with it.
     var failure: StoreError?
 }

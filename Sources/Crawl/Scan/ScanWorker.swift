@@ -10,13 +10,15 @@ final class ScanWorker {
     private let folder: StoreFolder
     private var reader: StoreReader?
     private let writes: WriteQueue
+    private let inspection: ResponseInspection
 
     /// Larger bodies are kept, and not looked into.
     static let largestScan = 64 * 1024 * 1024
 
-    init(_ folder: StoreFolder, writes: WriteQueue) {
+    init(_ folder: StoreFolder, writes: WriteQueue, inspection: ResponseInspection) {
         self.folder = folder
         self.writes = writes
+        self.inspection = inspection
     }
 
     func run(_ job: ScanJob) -> ScanResult {
@@ -35,11 +37,17 @@ final class ScanWorker {
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
+        guard try accepts(response, of: job) else {
+            response.body.discard()
+            result.refusal = .standIn
+            return
+        }
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time,
             body: .new(try body(of: response, job, into: &result)))
-        new.number = job.number
+        if job.number & Crawl.robotsBit == 0 { new.number = job.number }
+        new.flags = job.flags
         new.type = response.fields.contentType?.essence
         new.variant = VaryKey(decoded: response.fields, request: HTTPFields())?.text ?? VaryKey.never
         try writes.add(new)
@@ -64,12 +72,53 @@ final class ScanWorker {
         _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) -> NewBody {
         let mediaType = fields.contentType
+        if job.role == .guide {
+            result.links = guided(by: bytes, mediaType, job.url)
+            return try NewBody(content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+        }
         let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
         let table = scan(bytes, as: format, charset: mediaType?.charset)
         result.links = references.resolve(against: job.url, table: table)
-        return try NewBody(
+        let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
             in: folder)
+        if job.role == .page {
+            result.print =
+                job.wantsWords
+                ? ContentPrint(text: bytes.span) : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
+        }
+        return body
+    }
+
+    private func accepts(_ response: FetchedResponse, of job: ScanJob) throws(StoreError) -> Bool {
+        guard !inspection.acceptsAll else { return true }
+        let beginning = try response.body.beginning(Self.inspectedByteCount)
+        return inspection.accepts(
+            ResponseInspection.Subject(
+                url: job.url, status: response.status, fields: response.fields, beginning: beginning))
+    }
+
+    private static let inspectedByteCount = 4096
+
+    /// The pages that a sitemap names, and the further sitemaps: XML, a feed, or plain lines, compressed or not.
+    private func guided(by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL) -> [FoundLink] {
+        let inflated = Gzip.isGzip(bytes.span) ? Gzip.inflate(bytes.span, limit: Self.largestSitemap) : bytes
+        guard let bytes = inflated, url.path != "/robots.txt" else { return [] }
+        let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
+        guard format != .opaque else { return lines(of: bytes, url) }
+        let table = scan(bytes, as: format, charset: mediaType?.charset)
+        return references.resolve(against: url, table: table)
+    }
+
+    /// Uncompressed, by the protocol of sitemaps.
+    private static let largestSitemap = 52_428_800
+
+    private func lines(of bytes: [UInt8], _ url: WebURL) -> [FoundLink] {
+        bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
+            let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
+            guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else { return nil }
+            return FoundLink(url: target.key, role: .page)
+        }
     }
 
     private func scan(_ bytes: [UInt8], as format: BodyFormat, charset: String?) -> LinkTable {

@@ -40,8 +40,8 @@ package struct CrawlLimits: Sendable, Equatable {
         }
     }
 
-    /// Why nothing further may start; nil while something may. The number of pages is no such reason: what the pages need that are
-    /// there is still fetched, so that they are whole.
+    /// Why nothing further may start; nil while something may. The number of pages is no such reason: what the pages
+    /// need that are there is still fetched, so that they are whole.
     package func reasonToStop(_ usage: Usage) -> Reached? {
         if let time, usage.elapsed >= time { return .time(time) }
         if let byteCount, usage.byteCount >= byteCount { return .byteCount(byteCount) }

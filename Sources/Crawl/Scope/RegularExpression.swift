@@ -5,8 +5,8 @@ internal import Web
 ///
 /// It is compiled for the "C" locale, in which Larder runs: one byte is one character, and URLs are ASCII.
 final class RegularExpression: @unchecked Sendable {
-    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a lock of its own,
-    // as POSIX demands.
+    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a lock of
+    // its own, as POSIX demands.
     private let compiled: UnsafeMutablePointer<regex_t>
 
     static let longestText = 1024

@@ -2,11 +2,11 @@ package import Web
 
 /// What belongs to a site: which pages are followed, and what is left out.
 ///
-/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without a host (`/blog/**`,
-///   `*.pdf`) includes pages on the site's own hosts only; one that names a host leads there.
+/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without a host
+///   (`/blog/**`, `*.pdf`) includes pages on the site's own hosts only; one that names a host leads there.
 /// - What a page needs is followed wherever it is and however deep: neither the extent nor the depth is asked.
-/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes `ads.example.com` wants nothing
-///   from there. What it leaves out is skipped, not missing.
+/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes `ads.example.com`
+///   wants nothing from there. What it leaves out is skipped, not missing.
 package struct Scope: Sendable {
     /// Where a page that asks for longer ones has lost its way.
     package static let longestURL = 16 * 1024
@@ -46,8 +46,8 @@ package struct Scope: Sendable {
         return patterns
     }
 
-    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True when that is news, by
-    /// which pages that were skipped may be of the site after all.
+    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True when that
+    /// is news, by which pages that were skipped may be of the site after all.
     package mutating func startMoved(from: WebURL, to: WebURL) -> Bool {
         // `/docs` is the folder `/docs/` and not the whole host; only now is that known.
         if options.extent == .path, to.path == from.path + "/" {

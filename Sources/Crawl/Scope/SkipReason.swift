@@ -17,6 +17,8 @@ package enum SkipReason: Sendable, Hashable {
     case robotsUnknown(String)
     /// Its page asks that its links are not followed.
     case nofollow
+    /// What may be no link at all, where such are not tried.
+    case guess
     indirect case limit(CrawlLimits.Reached)
     indirect case trap(TrapReason)
 
@@ -32,6 +34,7 @@ package enum SkipReason: Sendable, Hashable {
         case .robots(let rule): "robots.txt says \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
         case .nofollow: "marked as nofollow"
+        case .guess: "no sure link"
         case .limit(let reached): reached.description
         case .trap(let reason): reason.description
         }

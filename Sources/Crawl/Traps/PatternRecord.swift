@@ -25,8 +25,8 @@ struct PatternRecord: Sendable {
 
     var leadsToItself: Bool { newLinks > 0 && newLinksToItself * 20 >= newLinks * 19 }
 
-    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it also counts as alike
-    /// when it nearly is what the page before was.
+    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it also
+    /// counts as alike when it nearly is what the page before was.
     mutating func add(_ print: ContentPrint, isRepeated: Bool, nearness: Bool, newLinks: Int, toItself: Int) {
         let isNear = nearness && (last?.isAlike(print, differingBits: 3, differingSize: 0.02) ?? false)
         let isAlike = isRepeated || isNear || nearness && print.words == nil && isOfUsualSize(print)

@@ -1,5 +1,5 @@
-/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A shape that finds all
-/// of them taken wears down the weakest, so that one that comes often stays among thousands that come once.
+/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A shape that
+/// finds all of them taken wears down the weakest, so that one that comes often stays among thousands that come once.
 struct PatternTable: Sendable {
     private struct Place {
         var record: PatternRecord

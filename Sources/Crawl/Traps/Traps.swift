@@ -1,10 +1,11 @@
 internal import Web
 
-/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in folders, combinations of
-/// parameters.
+/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in folders,
+/// combinations of parameters.
 ///
-/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when they repeat each other.
-/// First such pages are slowed, which is to say asked for after all others; when they go on like that, they are stopped, for good.
+/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when they
+/// repeat each other. First such pages are slowed, which is to say asked for after all others; when they go on like
+/// that, they are stopped, for good.
 struct Traps: Sendable {
     enum Verdict: Sendable, Equatable {
         case fine
@@ -23,7 +24,9 @@ struct Traps: Sendable {
     private static let pagesOfParameters = 500
 
     /// How many pages it takes, and what share of them has to be alike.
-    private static func threshold(_ kind: TrapReason.Kind) -> (slow: Int, slowShare: Double, stop: Int, stopShare: Double) {
+    private static func threshold(_ kind: TrapReason.Kind) -> (
+        slow: Int, slowShare: Double, stop: Int, stopShare: Double
+    ) {
         switch kind {
         case .repetition: (32, 0.6, 96, 0.9)
         case .calendar: (24, 0.8, 96, 0.9)
@@ -40,30 +43,42 @@ struct Traps: Sendable {
         return record.pages >= Self.pagesToLook && record.isUniform
     }
 
+    /// Nothing is slowed or stopped.
+    var isQuiet: Bool { flagged.isEmpty }
+
     /// Asked when an URL is heard of, and again when its turn comes.
     func verdict(on url: WebURL) -> Verdict {
         flagged.isEmpty ? .fine : flagged[URLShape(url).key] ?? .fine
     }
 
-    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on further ones like it.
+    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on further
+    /// ones like it.
     @discardableResult
     mutating func fetched(_ url: WebURL, _ print: ContentPrint, newPages: some Sequence<WebURL>) -> Verdict {
         let shape = URLShape(url)
         var (links, toItself) = (0, 0)
-        for page in newPages {
-            links += 1
-            if URLShape(page).key == shape.key { toItself += 1 }
+        // Where pages lead to tells only of these; for others it costs more than all the rest.
+        if !shape.traits.isDisjoint(with: [.dates, .manyParameters]) {
+            for page in newPages {
+                links += 1
+                if URLShape(page).key == shape.key { toItself += 1 }
+            }
         }
         let isRepeated = contents.insert(print.digest)
-        // Products differ by little more than their names, and are no trap: only dates and loops are judged by likeness.
+        // Products differ by little more than their names, and are no trap: only dates and loops are judged by
+        // likeness.
         let nearness = !shape.traits.isDisjoint(with: [.dates, .loops])
         let record = patterns.update(shape.key) { record in
             record.add(print, isRepeated: isRepeated, nearness: nearness, newLinks: links, toItself: toItself)
         }
         guard let record else { return .fine }
+        if case .stopped(let reason)? = flagged[shape.key] { return .stopped(reason) }
         let verdict = judge(record, shape)
-        if case .stopped? = flagged[shape.key] { return flagged[shape.key] ?? verdict }
-        if verdict == .fine || flagged.count >= Self.mostFlagged { flagged[shape.key] = nil } else { flagged[shape.key] = verdict }
+        if verdict == .fine {
+            flagged[shape.key] = nil
+        } else if flagged.count < Self.mostFlagged || flagged[shape.key] != nil {
+            flagged[shape.key] = verdict
+        }
         return verdict
     }
 

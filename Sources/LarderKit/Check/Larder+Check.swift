@@ -90,35 +90,15 @@ extension Larder {
         _ targets: [Target], _ folder: StoreFolder, _ interruption: Interruption
     ) throws(LarderError) -> [Verdict] {
         do throws(StoreError) {
-            let reader = try StoreReader(folder)
+            var bundles = HeldBundles(try StoreReader(folder))
             var verdicts: [Verdict] = []
             for target in targets where !interruption.isRequested {
-                guard let content = try reader.bodyContent(at: target.url) else {
-                    verdicts.append(.missing("the larder does not hold it"))
-                    continue
-                }
-                verdicts.append(content.verdict(on: target.bundle))
+                verdicts.append(try bundles.verdict(on: target.bundle, at: target.url))
             }
+            try bundles.keep(in: folder)
             return verdicts
         } catch {
             throw LarderError(error)
         }
-    }
-}
-
-extension StoreReader {
-    /// The body that a URL leads to, by way of stored redirects.
-    func bodyContent(at url: WebURL) throws(StoreError) -> BodyContent? {
-        var url = url
-        for _ in 0...20 {
-            guard let response = try response(for: url.href) else { return nil }
-            if let body = response.body { return try content(of: body) }
-            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
-            guard (300..<400).contains(response.status), let location, let target = WebURL(location, base: url) else {
-                return nil
-            }
-            url = target.withoutFragment
-        }
-        return nil
     }
 }

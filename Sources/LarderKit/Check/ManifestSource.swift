@@ -57,7 +57,8 @@ struct ManifestSource {
     private static func held(_ url: WebURL, _ folder: StoreFolder) throws(LarderError) -> [UInt8] {
         let content: BodyContent?
         do throws(StoreError) {
-            content = try StoreReader(folder).bodyContent(at: url)
+            let reader = try StoreReader(folder)
+            content = try reader.body(at: url).flatMap { (body) throws(StoreError) in try reader.content(of: body) }
         } catch {
             throw LarderError(error)
         }

@@ -1,5 +1,6 @@
 internal import Crawl
 internal import Fetch
+internal import Store
 internal import Web
 
 extension Larder {
@@ -18,9 +19,77 @@ extension Larder {
         guard let first = start.first else {
             throw LarderError(.input, "there is no URL to prefetch: name one, such as https://example.com/")
         }
-        var plan = CrawlPlan(site: first.href, start: start, folder: folder, userAgent: Self.userAgent)
+        return try await run(plan(site: first, start: start, options))
+    }
+
+    /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged costs a
+    /// request and no body.
+    ///
+    /// - Parameters:
+    ///   - sites: by name, address or host; all of them when there are none.
+    ///   - options: what of them does not say how a site is prefetched: network, limits, policy, progress.
+    /// - Returns: A report for each site, in order. When the task is cancelled, those that were begun.
+    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site.
+    public func update(
+        _ sites: [String] = [], options: PrefetchOptions = PrefetchOptions()
+    ) async throws(LarderError) -> [PrefetchReport] {
+        let held = try await heldSites(sites)
+        var reports: [PrefetchReport] = []
+        for site in held {
+            var start: [WebURL] = []
+            for url in site.start { start.append(try Self.startURL(url)) }
+            guard let first = WebURL(site.name) ?? start.first else { continue }
+            var own = options
+            SiteSettings(text: site.settings).apply(to: &own)
+            let report = try await run(plan(site: first, start: start, own))
+            reports.append(report)
+            if report.isInterrupted { break }
+        }
+        return reports
+    }
+
+    private func heldSites(_ names: [String]) async throws(LarderError) -> [Site] {
+        let folder = folder
+        return try await Self.onThread("larder-sites") { () throws(LarderError) in
+            do throws(StoreError) {
+                let sites = try StoreReader(folder).sites()
+                if names.isEmpty { return sites }
+                let known = sites.map(\.name)
+                var wanted: [Site] = []
+                for name in names {
+                    guard let place = SiteName.place(of: name, among: known) else {
+                        throw SiteName.unknown(name, among: known)
+                    }
+                    wanted.append(sites[place])
+                }
+                return wanted
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
+    private func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
+        let settings = SiteSettings(options)
+        var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
+        plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
+        plan.fetch.connectionsPerHost = options.connectionsPerHost
+        plan.scope = settings.scope
+        plan.limits = CrawlLimits(
+            pages: options.limits.pages, byteCount: options.limits.byteCount, time: options.limits.time)
         plan.connectionsPerHost = options.connectionsPerHost
         plan.scanThreads = options.scanThreads
+        plan.productToken = Self.productToken
+        plan.obeysRobots = options.robots == .obey
+        plan.followsGuesses = options.guesses
+        plan.mayReachPrivate = options.network.mayReachPrivate
+        plan.rules = try CacheRules(texts: options.rules)
+        plan.settings = settings.text
+        guard let policy = CachePolicy(rawValue: options.policy.rawValue), policy != .offline else {
+            throw LarderError(
+                .input, "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch")
+        }
+        plan.policy = policy
         if let progress = options.progress {
             plan.progress = { now in
                 progress(
@@ -28,7 +97,7 @@ extension Larder {
                         done: now.done, known: now.known, running: now.running, byteCount: now.byteCount))
             }
         }
-        return try await run(plan)
+        return plan
     }
 
     private func run(_ plan: CrawlPlan) async throws(LarderError) -> PrefetchReport {

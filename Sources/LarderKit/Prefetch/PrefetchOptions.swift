@@ -1,13 +1,74 @@
 /// How to prefetch.
 public struct PrefetchOptions: Sendable {
+    public var scope = PrefetchScope()
+    public var limits = PrefetchLimits()
+    /// What becomes of what is held of the site already. `offline` and `refresh-behind` have no meaning here.
+    public var policy = Policy.revalidate
+    /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
+    public var rules: [String] = []
+    public var robots = RobotsPolicy.obey
+    public var network = NetworkOptions()
+    /// Scripts' strings that may be links are tried.
+    public var guesses = true
     /// The most connections that one host gets at once.
     public var connectionsPerHost = 16
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
+    /// What the whole larder may take on the disk; what goes beyond it is collected when the visit is complete.
+    public var maxSize: Int64?
     /// Told of the counts a few times a second, on a thread of the crawl's.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
 
     public init() {}
+}
+
+/// Which pages belong to a site. What they need is fetched from wherever it is.
+public struct PrefetchScope: Sendable, Equatable {
+    public enum Extent: String, Sendable, CaseIterable {
+        /// The hosts of the start URLs.
+        case host
+        /// The folders of the start URLs.
+        case path
+        /// The registrable domains of the start URLs: from `www.example.co.uk`, everything at `example.co.uk`.
+        case domain
+    }
+
+    public var extent = Extent.host
+    /// Patterns of pages that are followed as well: `/blog/**`, `*.pdf`, `docs.example.com`, `regex:[0-9]{4}$`.
+    public var include: [String] = []
+    /// Patterns of what is never asked for, pages or not.
+    public var exclude: [String] = []
+    /// How many links away from a start URL a page may be; nil for any number.
+    public var depth: Int?
+
+    public init() {}
+}
+
+/// What one run may cost; nil for what is not limited. What a run did not come to is the next one's.
+public struct PrefetchLimits: Sendable, Equatable {
+    public var pages: Int?
+    /// Over the network.
+    public var byteCount: Int?
+    public var time: Duration?
+
+    public init() {}
+}
+
+/// Whether pages that robots.txt forbids are fetched all the same.
+public enum RobotsPolicy: String, Sendable, CaseIterable {
+    case obey, ignore
+}
+
+/// How what is held and the network share the work; see `larder help policies`.
+public enum Policy: String, Sendable, CaseIterable {
+    case `protocol`
+    case preferCache = "prefer-cache"
+    case offline
+    case reload
+    case reloadEndToEnd = "reload-end-to-end"
+    case revalidate
+    case refreshBehind = "refresh-behind"
+    case auto
 }
 
 /// How far a prefetch is.

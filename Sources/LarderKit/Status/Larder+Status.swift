@@ -11,17 +11,9 @@ extension Larder {
             do throws(StoreError) {
                 let reader = try StoreReader(folder)
                 let summary = try reader.summary()
-                let sites = try reader.sites().map { site in
-                    StatusReport.Site(
-                        name: site.name, start: site.start,
-                        visits: site.visits.map { visit in
-                            StatusReport.Visit(
-                                number: visit.id, started: visit.started, finished: visit.finished,
-                                responses: visit.responseCount)
-                        }, published: site.published)
-                }
                 return StatusReport(
-                    path: path, sites: sites, responses: summary.responses, pages: summary.pages,
+                    path: path, sites: try reader.sites().map(StatusReport.Site.init), responses: summary.responses,
+                    pages: summary.pages,
                     requisites: summary.requisites, tombstones: summary.tombstones, bodies: summary.bodies,
                     byteCount: summary.bytes)
             } catch {

@@ -17,16 +17,3 @@ enum SiteName {
             advice: names.isEmpty ? "it holds none yet" : "it holds: \(names.joined(separator: ", "))")
     }
 }
-
-extension StatusReport {
-    /// A site by its name, by its address as a person writes it, or by its host when only one site has that.
-    ///
-    /// - Throws: `LarderError` of kind `.input` when the larder holds no such site; it names those that it holds.
-    public func site(named text: String) throws(LarderError) -> Site {
-        let names = sites.map(\.name)
-        guard let place = SiteName.place(of: text, among: names) else {
-            throw LarderError(lookingUp: SiteName.unknown(text, among: names))
-        }
-        return sites[place]
-    }
-}

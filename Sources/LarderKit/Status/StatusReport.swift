@@ -56,7 +56,17 @@ public struct StatusReport: Sendable, Equatable {
 }
 
 extension StatusReport.Site {
-    fileprivate func write(to writer: inout JSONWriter) {
+    init(_ site: Site) {
+        name = site.name
+        start = site.start
+        visits = site.visits.map { visit in
+            StatusReport.Visit(
+                number: visit.id, started: visit.started, finished: visit.finished, responses: visit.responseCount)
+        }
+        published = site.published
+    }
+
+    func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("name", name)
             object.member("start", start)

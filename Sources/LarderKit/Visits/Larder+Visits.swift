@@ -21,6 +21,52 @@ extension Larder {
         }
     }
 
+    /// The visits of a site, or of all.
+    ///
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or it cannot
+    ///   be read.
+    public func visits(of site: String? = nil) async throws(LarderError) -> VisitsReport {
+        let folder = folder
+        return try await Self.onThread("larder-visits") { () throws(LarderError) in
+            do throws(StoreError) {
+                let held = try StoreReader(folder).sites()
+                let wanted = if let site { [try Self.site(named: site, in: held)] } else { held }
+                return VisitsReport(sites: wanted.map(StatusReport.Site.init))
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
+    /// Drops visits of a site. What later ones show stays; what only these have is removed by the next collection.
+    ///
+    /// - Returns: What the site has left.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, or when the visit is the one that is
+    ///   served, and then nothing is dropped; `.machine` when the store fails or the site is being prefetched.
+    @discardableResult
+    public func drop(_ visits: [Int64], of site: String) async throws(LarderError) -> VisitsReport {
+        let folder = folder
+        return try await Self.onThread("larder-drop") { () throws(LarderError) in
+            do throws(StoreError) {
+                let reader = try StoreReader(folder)
+                let held = try Self.site(named: site, in: reader.sites())
+                for visit in visits where !held.visits.contains(where: { $0.id == visit }) {
+                    throw Self.noVisit(visit, of: held)
+                }
+                let writer = try StoreWriter(folder)
+                // The served one comes first, since it is refused: then nothing has gone.
+                let served = Set(visits).filter { $0 == held.published }
+                for visit in served + Set(visits).subtracting(served).sorted() {
+                    // What the site has changes with each that goes.
+                    try writer.drop(visit: visit, of: Self.site(named: held.name, in: reader.sites()))
+                }
+                return VisitsReport(sites: try reader.sites().filter { $0.id == held.id }.map(StatusReport.Site.init))
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
     /// What readers see differently of a site in one visit and in another: as a rule the one before the served one, and
     /// the served one.
     ///
@@ -46,7 +92,7 @@ extension Larder {
         }
     }
 
-    private static func site(named text: String, in sites: [Site]) throws(StoreError) -> Site {
+    static func site(named text: String, in sites: [Site]) throws(StoreError) -> Site {
         let names = sites.map(\.name)
         guard let place = SiteName.place(of: text, among: names) else {
             throw SiteName.unknown(text, among: names)

@@ -11,18 +11,22 @@ package enum BodyContent: Sendable, Equatable {
     package func load() throws(StoreError) -> [UInt8] {
         if case .bytes(let bytes) = self { return bytes }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(fileByteCount)
+        bytes.reserveCapacity(byteCount ?? 0)
         try eachPiece { piece in
             piece.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
         }
         return bytes
     }
 
-    /// 0 for what is no file, or is not there.
-    private var fileByteCount: Int {
-        guard case .file(let path) = self else { return 0 }
-        var status = stat()
-        return stat(path, &status) == 0 ? Int(clamping: status.st_size) : 0
+    /// Nil for a file that is not there.
+    var byteCount: Int? {
+        switch self {
+        case .bytes(let bytes):
+            return bytes.count
+        case .file(let path):
+            var status = stat()
+            return stat(path, &status) == 0 ? Int(clamping: status.st_size) : nil
+        }
     }
 
     /// Digest and size, in constant memory.

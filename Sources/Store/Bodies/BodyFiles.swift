@@ -25,23 +25,28 @@ struct BodyFiles {
     /// After this every body taken so far has its name and stays.
     mutating func settle() throws(StoreError) {
         guard !waiting.isEmpty else { return }
+        // When it fails, they come again with the batch that is tried again, if it is.
+        defer { waiting.removeAll(keepingCapacity: true) }
         for (source, _) in waiting { try Self.sync(source) }
         // Of two with the same content the second replaces the first by the same.
         for (source, target) in waiting where rename(source, target) != 0 {
             throw StoreError(errno, doing: "move a body to", path: target)
         }
         try Self.sync(folder.bodies)
-        waiting.removeAll(keepingCapacity: true)
     }
 
     /// The path of a new file in `incoming` with these bytes. Any thread may call this.
     static func write(_ bytes: [UInt8], in folder: StoreFolder) throws(StoreError) -> String {
-        var template = Array("\(folder.incoming)/body-XXXXXX".utf8CString)
+        try write(bytes, in: folder.incoming)
+    }
+
+    static func write(_ bytes: [UInt8], in folder: String) throws(StoreError) -> String {
+        var template = Array("\(folder)/body-XXXXXX".utf8CString)
         let (file, path) = template.withUnsafeMutableBufferPointer { template -> (Int32, String) in
             guard let name = template.baseAddress else { return (-1, "") }
             return (mkstemp(name), String(cString: name))
         }
-        guard file >= 0 else { throw StoreError(errno, doing: "create a file in", path: folder.incoming) }
+        guard file >= 0 else { throw StoreError(errno, doing: "create a file in", path: folder) }
         _ = fcntl(file, F_SETFD, FD_CLOEXEC)
         var code: Int32 = 0
         bytes.withUnsafeBytes { bytes in

@@ -10,21 +10,31 @@ extension StoreWriter {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
         try alone(doing: "collect") { () throws(StoreError) in
-            try execute("PRAGMA foreign_keys = OFF", doing: "collect")
-            let bodiesBefore = try count("SELECT count(*) FROM body")
-            try removeOrphans()
-            if let limit {
-                result.droppedVisits = try dropVisits(downTo: limit, progress)
-                result.evictedURLs = try evict(downTo: limit, progress)
-                let left = try usedByteCount() - limit
-                if left > 0 { result.excess = left }
+            // On a full disk the first room to be had is that of the log. Without it, the first change tells.
+            _ = try? isLogEmptied()
+            try withoutReferences { () throws(StoreError) in
+                let bodiesBefore = try count("SELECT count(*) FROM body")
+                try removeOrphans()
+                if let limit {
+                    result.droppedVisits = try dropVisits(downTo: limit, progress)
+                    result.evictedURLs = try evict(downTo: limit, progress)
+                    let left = try usedByteCount() - limit
+                    if left > 0 { result.excess = left }
+                }
+                result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
-            result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
-            try execute("PRAGMA foreign_keys = ON", doing: "collect")
             result.shrinkFailure = shrink()
         }
         result.byteCountAfter = folder.byteCount
         return result
+    }
+
+    /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come at any time.
+    private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try execute("PRAGMA foreign_keys = OFF", doing: "collect")
+        let result = Result { () throws(StoreError) in try body() }
+        try execute("PRAGMA foreign_keys = ON", doing: "collect")
+        try result.get()
     }
 
     /// What the store would take on the disk if it had no room left in it.
@@ -36,8 +46,11 @@ extension StoreWriter {
     private func dropVisits(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
-        let sites = try reader.sites().filter { !pins.holds(site: $0.name) }
-        let hidden = sites.flatMap { site in site.visits.filter { $0.id != site.published && $0.finished != nil } }
+        // Of a site that was never published everything shows, and the last visit may be gone on with.
+        let sites = try reader.sites().filter { $0.published != nil && !pins.holds(site: $0.name) }
+        let hidden = sites.flatMap { site in
+            site.visits.filter { $0.id != site.published && ($0.finished != nil || $0 != site.visits.last) }
+        }
         var dropped = 0
         for visit in hidden.map(\.id).sorted() {
             let used = try usedByteCount()
@@ -58,6 +71,8 @@ extension StoreWriter {
         var evicted = 0
         // What a URL takes beside its bodies is a guess: a few rounds come down to it.
         for _ in 1...8 {
+            // Pages that are half empty count whole. Where they cannot be put together, more goes than had to.
+            if try usedByteCount() > limit { _ = shrink() }
             let excess = try usedByteCount() - limit
             guard excess > 0 else { break }
             let urls = try evictionPlan().urls(toFree: excess)
@@ -88,11 +103,22 @@ extension StoreWriter {
     private func shrink() -> StoreError? {
         do throws(StoreError) {
             if try count("PRAGMA freelist_count") > 0 { try execute("VACUUM", doing: "shrink") }
-            try execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
-            return nil
+            guard try !isLogEmptied() else { return nil }
+            return StoreError(
+                .busy, doing: "shrink", path: folder.database, detail: "somebody is reading from it",
+                advice: "collect again when nobody does")
         } catch {
             return error
         }
+    }
+
+    /// False while somebody reads what was there before.
+    private func isLogEmptied() throws(StoreError) -> Bool {
+        // Readers are done soon, or not for a long time.
+        try execute("PRAGMA busy_timeout = 1000", doing: "shrink")
+        let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
+        try execute("PRAGMA busy_timeout = \(Limits.busyMilliseconds)", doing: "shrink")
+        return !isBlocked
     }
 
     private func evictionPlan() throws(StoreError) -> EvictionPlan {
@@ -132,15 +158,7 @@ extension StoreWriter {
         ) { row in
             if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) { pinned.insert(row.integer(0)) }
         }
-        let needs = try prepare("SELECT requisites FROM link WHERE url = ?")
-        var waiting = Array(pinned)
-        while let url = waiting.popLast() {
-            try needs.each(.integer(url)) { row in
-                for needed in LinkLists.numbers(row.text(0)) where pinned.insert(needed).inserted {
-                    waiting.append(needed)
-                }
-            }
-        }
+        try reader.addNeeds(to: &pinned)
         return pinned
     }
 

@@ -7,11 +7,12 @@ extension StoreReader {
     /// `progress` is told the counts now and then.
     package func inspect(progress: (StoreFindings) -> Void = { _ in }) throws(StoreError) -> StoreFindings {
         var findings = StoreFindings()
-        try eachRow("PRAGMA quick_check") { row in
+        try eachRow("PRAGMA integrity_check") { row in
             if row.text(0) != "ok" { findings.databaseFaults.append(row.text(0)) }
         }
-        try eachRow("PRAGMA foreign_key_check") { row in
-            findings.databaseFaults.append("a row of \(row.text(0)) names a row of \(row.text(2)) that is not there")
+        try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
+            findings.databaseFaults.append(
+                "rows of \(row.text(0)) that name rows of \(row.text(1)) which are not there: \(row.integer(2))")
         }
         var bodies: [StoredBody] = []
         try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
@@ -38,7 +39,7 @@ extension StoreReader {
     /// Nil for a body that is what it should be.
     private func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has another length" }
-        guard let content = try content(of: body) else { return "its bytes are gone from the database" }
+        guard let content = try place(of: body) else { return "its bytes are gone from the database" }
         let measured: (sha256: Digest, byteCount: Int)
         do throws(StoreError) {
             measured = try content.measure()

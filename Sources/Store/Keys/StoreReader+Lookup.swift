@@ -33,7 +33,8 @@ extension StoreReader {
             ) { row in
                 let location = HTTPFields(block: row.text(0).utf8.span)["Location"]
                 let led = location.flatMap { WebURL($0, base: candidate.url) }?.withoutFragment
-                isRedirect = isRedirect || led?.host == target.host && led?.target == target.target
+                let isThere = led?.host == target.host && led?.port == target.port && led?.target == target.target
+                isRedirect = isRedirect || isThere
             }
         }
         return isRedirect

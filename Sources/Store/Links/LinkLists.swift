@@ -11,17 +11,21 @@ enum LinkLists {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What is no number is left out.
+    /// What is no number between two commas is left out.
     static func numbers(_ text: String) -> [Int64] {
         var numbers: [Int64] = []
         var number: Int64?
+        var isNumber = false
         for byte in text.utf8 {
             if byte == comma {
-                if let number { numbers.append(number) }
+                if isNumber, let number { numbers.append(number) }
                 number = nil
-            } else if (0x30...0x39).contains(byte) {
-                let (product, overflow) = (number ?? 0).multipliedReportingOverflow(by: 10)
-                number = overflow ? nil : product + Int64(byte - 0x30)
+                isNumber = true
+            } else {
+                let (tens, isTooLarge) = (number ?? 0).multipliedReportingOverflow(by: 10)
+                let (sum, isLarger) = tens.addingReportingOverflow(Int64(byte) - 0x30)
+                isNumber = isNumber && (0x30...0x39).contains(byte) && !isTooLarge && !isLarger
+                number = isNumber ? sum : nil
             }
         }
         return numbers

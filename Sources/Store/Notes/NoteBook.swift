@@ -6,26 +6,31 @@ package final class NoteBook {
 
     /// Fails where this user may not write.
     package init(_ folder: StoreFolder) throws(StoreError) {
-        connection = try Connection(folder.notes, access: .readWrite)
+        do throws(StoreError) {
+            connection = try Self.connect(folder)
+        } catch where error.reason == .unusable {
+            // Damaged notes are worth nothing, and keep nobody from taking new ones.
+            folder.removeNotes()
+            connection = try Self.connect(folder)
+        }
+        addServed = try connection.prepare(
+            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)")
+    }
+
+    private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
+        let connection = try Connection(folder.notes, access: .readWrite)
         try connection.execute(
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
             """, doing: "set up")
-        addServed = try connection.prepare(
-            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)")
+        return connection
     }
 
     /// When URLs were served: their numbers in the store, and seconds since 1970.
     package func note(served: [(url: Int64, at: Int64)]) throws(StoreError) {
-        try connection.execute("BEGIN IMMEDIATE")
-        do {
+        try connection.transaction { () throws(StoreError) in
             for (url, at) in served { try addServed.run(.integer(url), .integer(at)) }
-            try connection.execute("COMMIT")
-        } catch {
-            // The first error is the one that tells.
-            try? connection.execute("ROLLBACK")
-            throw error
         }
     }
 
@@ -39,6 +44,8 @@ package final class NoteBook {
     /// Forgets URLs that the store has no more: their numbers may be given again.
     func forget(_ urls: [Int64]) throws(StoreError) {
         let delete = try connection.prepare("DELETE FROM served WHERE url = ?")
-        for url in urls { try delete.run(.integer(url)) }
+        try connection.transaction { () throws(StoreError) in
+            for url in urls { try delete.run(.integer(url)) }
+        }
     }
 }

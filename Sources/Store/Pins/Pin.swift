@@ -29,7 +29,7 @@ struct PinSet {
     init(_ pins: [Pin]) {
         for pin in pins {
             switch pin.kind {
-            case .url: addresses.insert(pin.value)
+            case .url: addresses.insert(WebURL(pin.value)?.withoutFragment.href ?? pin.value)
             case .pattern: if let glob = URLGlob(pin.value) { patterns.append(glob) }
             case .site: sites.insert(pin.value)
             }

@@ -1,11 +1,12 @@
 /// What the body that an URL has in a visit links to.
 package struct NewLinks: Sendable {
     package struct Target: Sendable {
-        package let href: String
+        /// Nil when the number was told before.
+        package let href: String?
         /// The number that its writer uses for this URL only.
         package let number: UInt32
 
-        package init(href: String, number: UInt32) {
+        package init(href: String?, number: UInt32) {
             self.href = href
             self.number = number
         }

@@ -56,6 +56,9 @@ package struct NewBody: Sendable {
     package let byteCount: Int
     let sha256: Digest
 
+    /// Equal for equal contents.
+    package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
     /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
     /// the writer is small. Both happen on the thread that asks.
     package init(

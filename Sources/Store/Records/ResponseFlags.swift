@@ -10,4 +10,7 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let isInvalidated = ResponseFlags(rawValue: 1)
     /// Only a part of the body is held.
     package static let isPart = ResponseFlags(rawValue: 2)
+    /// It came from a private address, or from this machine: where its links may lead.
+    package static let fromPrivateNetwork = ResponseFlags(rawValue: 4)
+    package static let fromThisMachine = ResponseFlags(rawValue: 8)
 }

@@ -70,6 +70,12 @@ extension StoredResponse {
         \(StoredBody.columns)
         """
 
+    /// The order in which readers look through what an address has, with `site` joined to it: the newest visit of those that
+    /// are published, and in a visit what was fetched last.
+    static let shownFirst = """
+        site.published IS NULL, response.visit DESC, response.fetched DESC, response.variant DESC
+        """
+
     init(_ row: Row) {
         url = row.integer(0)
         href = row.text(1)

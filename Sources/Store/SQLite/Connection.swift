@@ -1,4 +1,5 @@
 internal import CSQLite
+internal import Glibc
 
 /// One SQLite connection. It belongs to one thread at a time; nothing in it is shared.
 final class Connection {
@@ -51,6 +52,20 @@ final class Connection {
         guard code == SQLITE_OK else { throw error(code, doing: doing) }
     }
 
+    /// All that `body` changes or, when it throws, nothing.
+    func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        try execute("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // SQLite may have rolled back by itself already; the first error is the one that tells.
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+
     func prepare(_ sql: String) throws(StoreError) -> Statement {
         var statement: OpaquePointer?
         let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
@@ -70,11 +85,18 @@ final class Connection {
         Self.error(of: handle, code: code, doing: doing, path: path)
     }
 
+    /// Whether the system's own error, of which SQLite made one of its, says that no room is left.
+    private static func isDiskFull(_ handle: OpaquePointer) -> Bool {
+        let code = sqlite3_system_errno(handle)
+        return code == ENOSPC || code == EDQUOT
+    }
+
     private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String) -> StoreError {
         let reason: StoreError.Reason =
             switch code & 0xff {
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
             case SQLITE_FULL: .full
+            case SQLITE_IOERR where isDiskFull(handle), SQLITE_CANTOPEN where isDiskFull(handle): .full
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH, SQLITE_CANTOPEN: .denied
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
             default: .failed

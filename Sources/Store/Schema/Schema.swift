@@ -130,12 +130,12 @@ enum Schema {
                 iif(response.role = 0, 'page', 'requisite') AS role, response.type,
                 response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
                 body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
-                site.published IS NULL OR site.published = response.visit OR site.published > response.visit
-                    AND NOT EXISTS (
-                        SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
-                        WHERE newer.url = response.url AND newer.request = response.request
-                            AND newer.variant = response.variant AND later.site = site.id
-                            AND newer.visit > response.visit AND newer.visit <= site.published) AS shown
+                (site.published IS NULL OR response.visit <= site.published) AND NOT EXISTS (
+                    SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+                    WHERE newer.url = response.url AND newer.request = response.request
+                        AND newer.variant IN (response.variant, '') AND later.site = site.id
+                        AND newer.visit > response.visit
+                        AND (site.published IS NULL OR newer.visit <= site.published)) AS shown
             FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit

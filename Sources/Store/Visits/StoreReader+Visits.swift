@@ -11,14 +11,17 @@ extension StoreReader {
         var shown: [String: VisitDifference.Shown] = [:]
         try eachRow(
             """
-            SELECT url.href, response.status, response.body FROM response
+            SELECT url.href, response.request, response.status, response.body FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
             WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.visit <= ?1
-            ORDER BY response.visit
+            ORDER BY response.visit, response.fetched, response.variant
             """, .integer(visit)
         ) { row in
-            shown[row.text(0)] = VisitDifference.Shown(status: Int(row.integer(1)), body: row.optionalInteger(2))
+            let (href, request) = (row.text(0), row.text(1))
+            // The last of an address is what readers see first.
+            shown[request.isEmpty ? href : "\(href) (\(request))"] =
+                VisitDifference.Shown(status: Int(row.integer(2)), body: row.optionalInteger(3))
         }
         return shown
     }

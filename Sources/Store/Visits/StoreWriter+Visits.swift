@@ -3,37 +3,55 @@ extension StoreWriter {
     ///
     /// The next prefetch is a newer visit again and is published when it is complete.
     package func publish(visit: Int64, of site: Site) throws(StoreError) {
-        guard site.visits.contains(where: { $0.id == visit && $0.finished != nil }) else {
-            throw StoreError(
-                .unusable, doing: "roll back", path: site.name, detail: "it has no complete visit \(visit)",
-                advice: "see its visits with: larder visits")
-        }
         try holding(site) { () throws(StoreError) in
+            guard try visits(of: site).contains(where: { $0.id == visit && $0.isFinished }) else {
+                throw StoreError(
+                    .unusable, doing: "roll back", path: site.name, detail: "it has no complete visit \(visit)",
+                    advice: "see its visits with: larder visits")
+            }
             try run("UPDATE site SET published = ? WHERE id = ?", .integer(visit), .integer(site.id))
         }
     }
 
     /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has instead.
     package func drop(visit: Int64, of site: Site) throws(StoreError) {
-        guard site.visits.contains(where: { $0.id == visit }) else {
-            throw StoreError(
-                .unusable, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
-                advice: "see its visits with: larder visits")
-        }
-        guard site.published != visit else {
-            throw StoreError(
-                .unusable, doing: "drop a visit of", path: site.name,
-                detail: "visit \(visit) is the one that is served",
-                advice: "publish another one first with: larder rollback")
-        }
         try holding(site) { () throws(StoreError) in
-            if let next = site.visits.first(where: { $0.id > visit && $0.finished != nil }) {
+            let visits = try visits(of: site)
+            guard let place = visits.firstIndex(where: { $0.id == visit }) else {
+                throw StoreError(
+                    .unusable, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
+                    advice: "see its visits with: larder visits")
+            }
+            guard !visits[place].isPublished else {
+                throw StoreError(
+                    .unusable, doing: "drop a visit of", path: site.name,
+                    detail: "visit \(visit) is the one that is served",
+                    advice: "publish another one first with: larder rollback")
+            }
+            // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind it.
+            let later = visits[(place + 1)...]
+            if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next visit has of its own stays its own.
                 try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id), .integer(visit))
             }
             try run("DELETE FROM response WHERE visit = ?", .integer(visit))
             try run("DELETE FROM visit WHERE id = ?", .integer(visit))
         }
+    }
+
+    /// As they are now: who asks may have read the site before others changed it.
+    private func visits(
+        of site: Site
+    ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool)] {
+        var visits: [(id: Int64, isFinished: Bool, isPublished: Bool)] = []
+        try eachRow(
+            """
+            SELECT visit.id, visit.finished IS NOT NULL, visit.id = site.published FROM visit
+            JOIN site ON site.id = visit.site
+            WHERE site.id = ? ORDER BY visit.id
+            """, .integer(site.id)
+        ) { visits.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0)) }
+        return visits
     }
 
     /// How the site is prefetched and served from now on, as the caller writes and reads it.

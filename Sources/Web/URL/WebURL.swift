@@ -109,3 +109,17 @@ extension WebURL: Hashable {
 extension WebURL: CustomStringConvertible {
     package var description: String { href }
 }
+
+extension WebURL {
+    /// `about:blank`
+    package static let blank: WebURL = {
+        let href = "about:blank"
+        var layout = Layout()
+        layout.schemeEnd = 5
+        layout.setAuthority(at: 6)
+        layout.pathStart = 6
+        layout.pathEnd = UInt32(href.utf8.count)
+        layout.queryEnd = layout.pathEnd
+        return WebURL(href: href, layout: layout)
+    }()
+}

@@ -21,6 +21,15 @@ extension Arguments {
         }
     }
 
+    /// Nil when the option is not given.
+    func size(_ option: Option) throws(UsageError) -> ByteSize? {
+        guard let text = text(option) else { return nil }
+        guard let size = ByteSize(text) else {
+            throw UsageError("\(option.name) wants a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
+        }
+        return size
+    }
+
     /// A command on the same larder, to be typed or pasted into a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
         let words = [name] + operands + (text(.store).map { ["--store", $0] } ?? [])

@@ -17,22 +17,29 @@ enum HelpCommand {
 
     static var overview: String {
         let width = (CommandEntry.all.map(\.name.utf8.count).max() ?? 0) + 2
-        let commands = CommandEntry.all.map { "  " + padded($0.name, width) + $0.summary }
+        let commands = CommandEntry.all.map { "  " + $0.name.padded(width) + $0.summary }
         return """
-            larder \(Larder.version): stocks web pages before you go offline, and serves them back as they were
+            \(Wrapping.lines("larder \(Larder.version): \(promise)"))
 
             Commands
             \(commands.joined(separator: "\n"))
 
             larder help COMMAND explains one; larder --version says which version this is.
-            Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest
-            is wrong; 3 the machine or the network would not, or the report could not be written; 130 interrupted: a
-            prefetch keeps everything so far, and the same command goes on.
+
+            \(Wrapping.lines(exitStatus))
             """
     }
 
+    private static let promise = "stocks web pages before you go offline, and serves them back as they were"
+
+    private static let exitStatus = """
+        Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest is wrong;
+        3 the machine or the network would not, or the report could not be written; 130 interrupted: a prefetch keeps
+        everything so far, and the same command goes on.
+        """
+
     static func text(of entry: CommandEntry) -> String {
-        var lines = ["larder \(entry.name): \(entry.summary)", "", "Examples"]
+        var lines = [Wrapping.lines("larder \(entry.name): \(entry.summary)"), "", "Examples"]
         lines += entry.examples.map { "  \($0)" }
         lines += ["", "Usage", "  larder \(entry.name)\(entry.operands.isEmpty ? "" : " " + entry.operands) [OPTIONS]"]
         if !entry.options.isEmpty {
@@ -41,13 +48,10 @@ enum HelpCommand {
             lines += ["", "Options"]
             for (name, option) in zip(names, entry.options) {
                 let standard = option.standard.map { " (default: \($0))" } ?? ""
-                lines.append("  " + padded(name, width) + option.help + standard)
+                lines.append("  " + name.padded(width) + Wrapping.lines(option.help + standard, indent: width + 2))
             }
         }
+        for note in entry.notes { lines += ["", Wrapping.lines(note)] }
         return lines.joined(separator: "\n")
-    }
-
-    private static func padded(_ text: String, _ width: Int) -> String {
-        text + String(repeating: " ", count: max(1, width - text.utf8.count))
     }
 }

@@ -6,8 +6,11 @@ enum RollbackCommand {
         await terminal.attempt {
             let site = arguments.operands[0]
             let visit = try arguments.visit(1)
-            let served = try await arguments.larder.rollBack(site, to: visit)
-            terminal.say("\(site): visit \(served) is served now")
+            let larder = try arguments.larder
+            let served = try await larder.rollBack(site, to: visit)
+            terminal.say(
+                arguments.has(.json)
+                    ? try await larder.visits(of: site).json : "\(site): visit \(served) is served now")
             return .done
         }
     }

@@ -4,14 +4,17 @@ internal import LarderKit
 enum VisitsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.status()
-            let wanted = arguments.operands.first
-            for site in try wanted.map({ [try report.site(named: $0)] }) ?? report.sites {
-                terminal.say(site.name)
-                for visit in site.visits { terminal.say("  " + text(of: visit, in: site)) }
-            }
+            let report = try await arguments.larder.visits(of: arguments.operands.first)
+            terminal.say(arguments.has(.json) ? report.json : text(of: report))
             return .done
         }
+    }
+
+    static func text(of report: VisitsReport) -> String {
+        guard !report.sites.isEmpty else { return "no site is held" }
+        return report.sites.flatMap { site in
+            [site.name] + site.visits.map { "  " + text(of: $0, in: site) }
+        }.joined(separator: "\n")
     }
 
     private static func text(of visit: StatusReport.Visit, in site: StatusReport.Site) -> String {

@@ -19,6 +19,11 @@ struct Arguments: Sendable {
         return number
     }
 
+    /// A whole number that has no standard; nil when the option is not given.
+    func numberIfGiven(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
+        has(option) ? try number(option, in: range) : nil
+    }
+
     /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same.
     init(_ words: some Sequence<String>, for entry: CommandEntry) throws(UsageError) {
         var operands: [String] = []

@@ -1,3 +1,5 @@
+internal import LarderKit
+
 /// Every command with its options: parsing and help read this table, and nothing else describes a command.
 struct CommandEntry: Sendable {
     let name: String
@@ -7,6 +9,8 @@ struct CommandEntry: Sendable {
     let summary: String
     let examples: [String]
     let options: [Option]
+    /// What else there is to know, a paragraph each.
+    var notes: [String] = []
     let run: @Sendable (Arguments, Terminal) async -> ExitStatus
 
     static let all: [CommandEntry] = [
@@ -26,20 +30,90 @@ struct CommandEntry: Sendable {
             examples: ["larder status", "larder status --json"],
             options: [.store, .json, .quiet], run: StatusCommand.run),
         CommandEntry(
+            name: "list", operands: "[SITE]", operandCount: 0...1,
+            summary: "list the URLs that are shown, with status, media type and size",
+            examples: ["larder list", "larder list https://example.com/ --type image", "larder list --status 404"],
+            options: [.store, .type, .status, .json],
+            notes: ["Short names of media types: \(TypeFilter.names.joined(separator: ", "))."],
+            run: ListCommand.run),
+        CommandEntry(
+            name: "show", operands: "URL", operandCount: 1...1,
+            summary: "tell all that is known of a URL: visits, headers, digests, links",
+            examples: ["larder show https://example.com/a.html", "larder show https://example.com/a.html --links"],
+            options: [.store, .links, .json, .quiet],
+            notes: ["Exit status 1 says that the URL is not held; then what is there instead is shown."],
+            run: ShowCommand.run),
+        CommandEntry(
+            name: "cat", operands: "URL", operandCount: 1...1,
+            summary: "print the body of a URL, byte for byte as it was fetched",
+            examples: [
+                "larder cat https://example.com/logo.png > logo.png", "larder cat https://example.com/ --visit 3",
+            ],
+            options: [.store, .visit], run: CatCommand.run),
+        CommandEntry(
             name: "visits", operands: "[SITE]", operandCount: 0...1,
             summary: "list the visits of the sites, and which is served",
             examples: ["larder visits", "larder visits https://example.com/"],
-            options: [.store, .quiet], run: VisitsCommand.run),
+            options: [.store, .json, .quiet], run: VisitsCommand.run),
         CommandEntry(
             name: "rollback", operands: "SITE [VISIT]", operandCount: 1...2,
             summary: "serve an earlier visit of a site, or the one that is named",
             examples: ["larder rollback https://example.com/", "larder rollback https://example.com/ 3"],
-            options: [.store, .quiet], run: RollbackCommand.run),
+            options: [.store, .json, .quiet], run: RollbackCommand.run),
         CommandEntry(
             name: "diff", operands: "SITE [A] [B]", operandCount: 1...3,
             summary: "say what changed of a site from one visit to another",
             examples: ["larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json"],
             options: [.store, .json, .quiet], run: DiffCommand.run),
+        CommandEntry(
+            name: "drop", operands: "SITE VISIT...", operandCount: 2...1000,
+            summary: "drop visits of a site; what later ones show stays",
+            examples: ["larder drop https://example.com/ 3", "larder drop https://example.com/ 3 4 5"],
+            options: [.store, .json, .quiet],
+            notes: ["The visit that is served cannot be dropped. The room comes back with larder gc."],
+            run: DropCommand.run),
+        CommandEntry(
+            name: "pin", operands: "URL|PATTERN|SITE", operandCount: 1...1,
+            summary: "keep something from ever being evicted, with all that it needs",
+            examples: [
+                "larder pin https://example.com/", "larder pin https://example.com/docs/a.html",
+                "larder pin 'https://example.com/docs/**'", "larder pin '*.example.com'",
+            ],
+            options: [.store, .site, .url, .pattern, .json, .quiet],
+            notes: [
+                """
+                Without --site, --url or --pattern, what contains a star is a pattern; what names a site that is held
+                is that site, with all its pages and visits; anything else is a URL.
+                """,
+                """
+                In a pattern * is anything but a slash, ** anything at all, ? any one character. With :// it is held
+                against URLs, with a slash first against paths ('/**.woff2'), without a slash against hosts; a query
+                is looked at where the pattern has a ?.
+                """,
+            ], run: PinCommand.pin),
+        CommandEntry(
+            name: "unpin", operands: "URL|PATTERN|SITE", operandCount: 1...1,
+            summary: "let go of what was pinned",
+            examples: ["larder unpin https://example.com/", "larder unpin 'https://example.com/docs/**'"],
+            options: [.store, .site, .url, .pattern, .json, .quiet], run: PinCommand.unpin),
+        CommandEntry(
+            name: "pins", operands: "", operandCount: 0...0,
+            summary: "list what is pinned, and how much that is",
+            examples: ["larder pins", "larder pins --json"],
+            options: [.store, .json, .quiet], run: PinsCommand.run),
+        CommandEntry(
+            name: "gc", operands: "", operandCount: 0...0,
+            summary: "remove what nothing refers to, and what is beyond a size",
+            examples: ["larder gc", "larder gc --max-size 2G"],
+            options: [.store, .maxSize, .json, .quiet],
+            notes: [
+                """
+                First visits that are not served go, the oldest first, then what was not served for the longest time;
+                never what is pinned. What is evicted is fetched again by the next prefetch of its site. k, M, G and T
+                are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says that the larder is still
+                larger than that.
+                """
+            ], run: GCCommand.run),
         CommandEntry(
             name: "fsck", operands: "", operandCount: 0...0,
             summary: "compare everything that is held with its digest",
@@ -52,7 +126,13 @@ struct CommandEntry: Sendable {
                 "larder check manifests/demo.json --base http://localhost:3000/",
                 "larder check https://example.com/weex/config.json --held",
             ],
-            options: [.store, .held, .base, .json, .quiet], run: CheckCommand.run),
+            options: [.store, .held, .base, .json, .quiet],
+            notes: [
+                """
+                With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes
+                that changed on the disk since they were fetched are found by larder fsck.
+                """
+            ], run: CheckCommand.run),
         CommandEntry(
             name: "demo", operands: "", operandCount: 0...0,
             summary: "show the whole product on a small site of its own, without internet",

@@ -26,6 +26,20 @@ struct Option: Sendable, Equatable {
     static let repair = Option(
         name: "--repair", value: nil, help: "take damaged bodies out of service, and remove what nothing refers to",
         standard: nil)
+    static let links = Option(
+        name: "--links", value: nil, help: "list what it links to and what links to it", standard: nil)
+    static let visit = Option(
+        name: "--visit", value: "N", help: "as this visit shows it", standard: "what is served")
+    static let type = Option(
+        name: "--type", value: "TYPE",
+        help: "only this media type: text/html, image/*, or a short name", standard: nil)
+    static let status = Option(name: "--status", value: "N", help: "only this status, such as 404", standard: nil)
+    static let site = Option(name: "--site", value: nil, help: "it is the name of a site", standard: nil)
+    static let url = Option(name: "--url", value: nil, help: "it is a URL", standard: nil)
+    static let pattern = Option(name: "--pattern", value: nil, help: "it is a pattern", standard: nil)
+    static let maxSize = Option(
+        name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
+        standard: nil)
     static let help = Option(name: "--help", value: nil, help: "explain the command", standard: nil)
 
     /// The same option where something else holds when it is not given.

@@ -18,9 +18,19 @@ final class Output: Sendable {
 
     /// Writes all of it, however slow the reader; else gives the error's number.
     func write(_ text: String) -> Int32? {
-        var rest = Array(text.utf8)[...]
+        var text = text
+        return text.withUTF8 { write(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The same for what is no text.
+    func write(_ bytes: Span<UInt8>) -> Int32? {
+        bytes.withUnsafeBytes { write($0) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int32? {
+        var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
             let code = errno
             if count >= 0 {
                 rest = rest.dropFirst(count)

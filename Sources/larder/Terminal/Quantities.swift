@@ -41,3 +41,11 @@ enum Quantities {
         return "\(tenths / 10).\(tenths % 10)"
     }
 }
+
+extension String {
+    /// With spaces behind it, or before it, up to the width; as it is when it is wider.
+    func padded(_ width: Int, left: Bool = false) -> String {
+        let space = String(repeating: " ", count: max(0, width - utf8.count))
+        return left ? space + self : self + space
+    }
+}

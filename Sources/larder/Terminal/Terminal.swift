@@ -18,13 +18,29 @@ struct Terminal: Sendable {
     /// The report, or a line of it.
     func say(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
-        guard let code = reports.write(text + "\n") else { return }
+        _ = isTaken(reports.write(text + "\n"))
+    }
+
+    /// A piece of a report that is no text, or too long to be held. Whether there is a use for more.
+    func put(_ piece: Span<UInt8>) -> Bool {
+        !reports.hasFailed && isTaken(reports.write(piece))
+    }
+
+    private func isTaken(_ code: Int32?) -> Bool {
+        guard let code else { return true }
         // Whoever reads stopped on purpose, as `head` does, and wants to hear nothing of it.
         if code != EPIPE { fail("cannot write to standard output: \(String(cString: strerror(code)))") }
+        return false
     }
 
     func fail(_ message: String) {
         _ = remarks.write("larder: \(message)\n")
+    }
+
+    /// A line for a person who watches, and no part of the report.
+    func note(_ line: String) {
+        guard isWatched else { return }
+        _ = remarks.write(line + "\n")
     }
 
     /// A line that the next one takes the place of; an empty one clears it.

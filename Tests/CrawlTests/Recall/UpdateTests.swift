@@ -97,9 +97,10 @@ import Web
         #expect(try text("/two") == "other")
     }
 
-    @Test(arguments: [
-        (.preferCache, 0), (.reload, 4), (.reloadEndToEnd, 4), (.revalidate, 4), (.protocol, 4),
-    ] as [(CachePolicy, Int)])
+    @Test(
+        arguments: [
+            (.preferCache, 0), (.reload, 4), (.reloadEndToEnd, 4), (.revalidate, 4), (.protocol, 4),
+        ] as [(CachePolicy, Int)])
     func `how much is asked is the policy's to say`(policy: CachePolicy, requests: Int) throws {
         let before = origin.requests.count
         let report = try crawl(policy)

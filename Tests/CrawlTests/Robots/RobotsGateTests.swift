@@ -79,7 +79,8 @@ import Web
         #expect(gate.verdict(on: page) == .allowed)
     }
 
-    @Test mutating func `what cannot be reached is tried again, then pages are refused, and it is tried now and then`() {
+    @Test mutating func `what cannot be reached is tried again, then pages are refused, and it is tried now and then`()
+    {
         var tries: [Duration] = []
         var now: Duration = .zero
         while gate.verdict(on: page) == .waits {
@@ -132,10 +133,11 @@ import Web
         #expect(gate.next(now: .zero) != nil)
     }
 
-    @Test(arguments: [
-        ("0", nil, false), ("2", Duration.seconds(2), false), ("0.5", .milliseconds(500), false),
-        ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
-    ] as [(String, Duration?, Bool)])
+    @Test(
+        arguments: [
+            ("0", nil, false), ("2", Duration.seconds(2), false), ("0.5", .milliseconds(500), false),
+            ("60", .seconds(60), false), ("86400", .seconds(60), true), ("x", nil, false),
+        ] as [(String, Duration?, Bool)])
     mutating func `a Crawl-delay is kept up to a minute`(asked: String, kept: Duration?, isCut: Bool) {
         _ = gate.next(now: .zero)
         answer(200, "User-agent: *\nCrawl-delay: \(asked)\n")

@@ -5,11 +5,12 @@ import Testing
 @Suite struct CrawlLimitsTests {
     private static let limits = CrawlLimits(pages: 10, byteCount: 1000, time: .seconds(60))
 
-    @Test(arguments: [
-        (0, 0, 0, nil, nil), (9, 999, 59, nil, nil), (10, 0, 0, nil, .pages(10)), (11, 0, 0, nil, .pages(10)),
-        (0, 1000, 0, .byteCount(1000), .byteCount(1000)), (0, 0, 60, .time(.seconds(60)), .time(.seconds(60))),
-        (10, 1000, 60, .time(.seconds(60)), .time(.seconds(60))),
-    ] as [(Int, Int, Int, CrawlLimits.Reached?, CrawlLimits.Reached?)])
+    @Test(
+        arguments: [
+            (0, 0, 0, nil, nil), (9, 999, 59, nil, nil), (10, 0, 0, nil, .pages(10)), (11, 0, 0, nil, .pages(10)),
+            (0, 1000, 0, .byteCount(1000), .byteCount(1000)), (0, 0, 60, .time(.seconds(60)), .time(.seconds(60))),
+            (10, 1000, 60, .time(.seconds(60)), .time(.seconds(60))),
+        ] as [(Int, Int, Int, CrawlLimits.Reached?, CrawlLimits.Reached?)])
     func `enough pages end the pages, enough bytes or time end everything`(
         pages: Int, byteCount: Int, seconds: Int, all: CrawlLimits.Reached?, further: CrawlLimits.Reached?
     ) {

@@ -14,7 +14,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "(", "[", "a{2,1}", "((a{200}){200}){200}", "a{99999}", "(a)\\1", "a\u{0}b", String(repeating: "a", count: 1025),
+        "", "(", "[", "a{2,1}", "((a{200}){200}){200}", "a{99999}", "(a)\\1", "a\u{0}b",
+        String(repeating: "a", count: 1025),
     ])
     func `what cannot be compiled, or only at a great cost, is refused`(expression: String) {
         #expect(throws: PatternMistake.self) { try RegularExpression(expression) }

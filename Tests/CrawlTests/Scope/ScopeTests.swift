@@ -56,23 +56,26 @@ import Web
         ("http://127.0.0.1/", "http://127.0.0.1:8080/", true), ("http://127.0.0.1/", "http://1.127.0.0.1.com/", false),
         ("http://localhost/", "http://localhost:1/", true), ("http://localhost/", "http://a.localhost/", false),
     ])
-    func `by domain, everything under the registrable domain is followed`(start: String, page: String, isIn: Bool) throws {
+    func `by domain, everything under the registrable domain is followed`(start: String, page: String, isIn: Bool)
+        throws
+    {
         let verdict = try verdict(scope(start, options: ScopeOptions(extent: .domain)), page)
         #expect(verdict.isFollowed == isIn)
         if !isIn { #expect(verdict == .skipped(.otherDomain)) }
     }
 
-    @Test(arguments: [
-        (["/blog/**"], "https://example.com/blog/x", "/blog/**"), (["/blog/**"], "https://other.test/blog/x", nil),
-        (["*.pdf"], "https://example.com/a/b.pdf", "*.pdf"), (["*.pdf"], "https://example.com/c.pdf", "*.pdf"),
-        (["*.pdf"], "https://other.test/b.pdf", nil),
-        (["*.other.test"], "https://a.other.test/b", "*.other.test"),
-        (["other.test/**"], "https://other.test/b", "other.test/**"),
-        (["https://other.test/b*"], "https://other.test/bcd", "https://other.test/b*"),
-        (["regex:/[0-9]{4}/$"], "https://other.test/2024/", "regex:/[0-9]{4}/$"),
-        (["regex:/[0-9]{4}/$"], "https://other.test/24/", nil),
-        (["/x", "/blog/**"], "https://example.com/blog/x", "/blog/**"),
-    ] as [([String], String, String?)])
+    @Test(
+        arguments: [
+            (["/blog/**"], "https://example.com/blog/x", "/blog/**"), (["/blog/**"], "https://other.test/blog/x", nil),
+            (["*.pdf"], "https://example.com/a/b.pdf", "*.pdf"), (["*.pdf"], "https://example.com/c.pdf", "*.pdf"),
+            (["*.pdf"], "https://other.test/b.pdf", nil),
+            (["*.other.test"], "https://a.other.test/b", "*.other.test"),
+            (["other.test/**"], "https://other.test/b", "other.test/**"),
+            (["https://other.test/b*"], "https://other.test/bcd", "https://other.test/b*"),
+            (["regex:/[0-9]{4}/$"], "https://other.test/2024/", "regex:/[0-9]{4}/$"),
+            (["regex:/[0-9]{4}/$"], "https://other.test/24/", nil),
+            (["/x", "/blog/**"], "https://example.com/blog/x", "/blog/**"),
+        ] as [([String], String, String?)])
     func `include patterns widen, and lead to other hosts when they name them`(
         include: [String], page: String, pattern: String?
     ) throws {
@@ -127,7 +130,8 @@ import Web
     @Test func `a start that turns out to be a folder is one`() throws {
         var scope = try scope("https://example.com/docs", options: ScopeOptions(extent: .path))
         #expect(try verdict(scope, "https://example.com/other").isFollowed)
-        let isNews = scope.startMoved(from: try url("https://example.com/docs"), to: try url("https://www.example.com/docs/"))
+        let isNews = scope.startMoved(
+            from: try url("https://example.com/docs"), to: try url("https://www.example.com/docs/"))
         #expect(isNews)
         #expect(try !verdict(scope, "https://example.com/other").isFollowed)
         #expect(try verdict(scope, "https://example.com/docs/a").isFollowed)

@@ -17,14 +17,20 @@ package struct ResponseInspection: Sendable {
         }
     }
 
-    private let refuses: @Sendable (Subject) -> Bool
+    /// Nil for one that refuses nothing.
+    private let refuses: (@Sendable (Subject) -> Bool)?
 
     /// The closure is called on any thread, and says whether to refuse.
     package init(refusing refuses: @escaping @Sendable (Subject) -> Bool) { self.refuses = refuses }
 
-    package func accepts(_ subject: Subject) -> Bool { !refuses(subject) }
+    private init() { refuses = nil }
 
-    package static let acceptingAll = ResponseInspection { _ in false }
+    /// Then nobody needs to read the beginning of a body for it.
+    package var acceptsAll: Bool { refuses == nil }
+
+    package func accepts(_ subject: Subject) -> Bool { !(refuses?(subject) ?? false) }
+
+    package static let acceptingAll = ResponseInspection()
 
     /// Refuses a page of HTML with status 200 where the URL's ending promises something else.
     package static let refusingStandIns = ResponseInspection { subject in

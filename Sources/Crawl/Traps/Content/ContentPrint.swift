@@ -19,8 +19,8 @@ struct ContentPrint: Sendable, Hashable {
         words = nil
     }
 
-    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor styles. The digest is
-    /// one of the words in their order.
+    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor styles. The
+    /// digest is one of the words in their order.
     init(text body: Span<UInt8>) {
         var reader = WordReader()
         body.withUnsafeBufferPointer { reader.read($0.prefix(Self.longestText)) }

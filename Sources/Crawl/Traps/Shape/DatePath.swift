@@ -12,7 +12,7 @@ struct DatePath {
     private var last: Part?
 
     /// `{year}`, `{month}` or `{day}` for a segment that is one, seen by what stands around it.
-    mutating func part(_ segment: ArraySlice<UInt8>, before next: ArraySlice<UInt8>?) -> String? {
+    mutating func part(_ segment: ArraySlice<UInt8>, before next: ArraySlice<UInt8>) -> String? {
         switch last {
         case .year:
             last = .month
@@ -22,7 +22,7 @@ struct DatePath {
             return "{day}"
         case .month, nil:
             last = nil
-            guard let next, Self.isYear(segment), Self.isMonth(next) else { return nil }
+            guard Self.isYear(segment), Self.isMonth(next) else { return nil }
             last = .year
             return "{year}"
         }
@@ -63,7 +63,9 @@ struct DatePath {
         index == bytes.endIndex || !bytes[index].isASCIIAlphanumeric
     }
 
-    private static func isYear(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1800...2999, digits: 4...4) != nil }
+    private static func isYear(_ bytes: ArraySlice<UInt8>) -> Bool {
+        number(bytes, in: 1800...2999, digits: 4...4) != nil
+    }
 
     private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1...31, digits: 1...2) != nil }
 

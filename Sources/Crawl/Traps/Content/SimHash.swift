@@ -2,12 +2,11 @@
 struct SimHash: Sendable, Hashable {
     let bits: UInt64
 
-    init(bits: UInt64) { self.bits = bits }
-
     /// How many bits differ, of 64. Texts that have nothing in common differ in about 32.
     func distance(to other: SimHash) -> Int { (bits ^ other.bits).nonzeroBitCount }
 
-    /// Counts for each bit in how many hashes it is set. It counts in bytes, eight bits at once, and carries over in time.
+    /// Counts for each bit in how many hashes it is set. It counts in bytes, eight bits at once, and carries over in
+    /// time.
     struct Counter {
         private var small = SIMD8<UInt64>()
         private var inSmall = 0

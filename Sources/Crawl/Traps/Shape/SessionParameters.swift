@@ -6,7 +6,8 @@ package enum SessionParameters {
     private static let names: Set<String> = [
         "jsessionid", "phpsessid", "sessionid", "session_id", "sessid", "sess_id", "phpsession", "cfid", "cftoken",
         "oscsid", "zenid", "xtcsid", "osclsid",
-        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid", "li_fat_id",
+        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid",
+        "li_fat_id",
         "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "vero_id", "oly_enc_id", "oly_anon_id",
     ]
     private static let prefixes = ["utm_", "aspsessionid", "hsa_", "pk_campaign", "pk_kwd", "mtm_"]
@@ -44,7 +45,8 @@ package enum SessionParameters {
 
     /// ASP.NET without cookies: `(S(lit3py55t21z5v55vlm25s55))`.
     private static func isCookieless(_ segment: ArraySlice<UInt8>) -> Bool {
-        guard segment.count > leastKey, segment.starts(with: "(".utf8), segment.suffix(2).elementsEqual("))".utf8) else {
+        guard segment.count > leastKey, segment.starts(with: "(".utf8), segment.suffix(2).elementsEqual("))".utf8)
+        else {
             return false
         }
         let inner = segment.dropFirst().dropLast(2)

@@ -1,7 +1,7 @@
 internal import Web
 
-/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers to an URL that cannot
-/// exist.
+/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers to an URL
+/// that cannot exist.
 struct SoftNotFound: Sendable {
     /// An answer as far as it tells.
     struct Answer: Sendable, Equatable {
@@ -23,7 +23,8 @@ struct SoftNotFound: Sendable {
         case unknown
         /// It says so when there is nothing.
         case honest
-        /// It answers everything in the same way, since its pages are made in the browser: that says nothing about any of them.
+        /// It answers everything in the same way, since its pages are made in the browser: that says nothing about any
+        /// of them.
         case sameForAll
         case redirecting(WebURL)
         case page(ContentPrint)
@@ -35,7 +36,8 @@ struct SoftNotFound: Sendable {
     private static let differingBits = 6
     private static let differingSize = 0.1
 
-    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed, its ending kept.
+    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed, its ending
+    /// kept.
     static func probe(beside url: WebURL, seed: UInt64) -> WebURL? {
         let name = url.path.utf8.suffix(while: { $0 != UInt8(ascii: "/") })
         let ending = name.lastIndex(of: UInt8(ascii: ".")).map { name[$0...].prefix(8) } ?? name.suffix(0)
@@ -48,7 +50,8 @@ struct SoftNotFound: Sendable {
         return WebURL(String(decoding: letters + ending, as: UTF8.self), base: url)
     }
 
-    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the start page.
+    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the start
+    /// page.
     mutating func probed(_ answer: Answer, start: Answer?) {
         if let target = answer.target {
             manner = .redirecting(target)

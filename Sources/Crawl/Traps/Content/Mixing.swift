@@ -9,8 +9,16 @@ enum Mixing {
     }
 
     static func mix(_ bytes: some Sequence<UInt8>) -> UInt64 {
-        var value: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return mix(value)
+        var value: UInt64 = 0
+        var word: UInt64 = 0
+        var count: UInt64 = 0
+        for byte in bytes {
+            word = word << 8 | UInt64(byte)
+            count += 1
+            guard count % 8 == 0 else { continue }
+            value = mix(value ^ word)
+            word = 0
+        }
+        return mix(value ^ word) ^ count
     }
 }

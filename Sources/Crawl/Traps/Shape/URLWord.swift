@@ -48,28 +48,29 @@ enum URLWord {
     private static func kind(
         in bytes: ArraySlice<UInt8>, at start: Int, _ traits: inout URLShape.Traits
     ) -> (String?, end: Int) {
-        if let end = endOfUUID(in: bytes, at: start) {
+        var (end, digits, hexDigits) = (start, 0, 0)
+        while end < bytes.endIndex, bytes[end].isASCIIAlphanumeric {
+            if bytes[end].isASCIIDigit { digits += 1 }
+            if bytes[end].hexDigitValue != nil { hexDigits += 1 }
+            end += 1
+        }
+        let count = end - start
+        if count == 8, hexDigits == 8, let end = endOfUUID(in: bytes, at: start) {
             traits.insert(.keys)
             return ("{uuid}", end)
         }
+        guard digits > 0 else { return (nil, end) }
         if let end = DatePath.endOfDate(in: bytes, at: start) {
             traits.insert(.dates)
             return ("{date}", end)
         }
-        let word = bytes[start...].prefix { $0.isASCIIAlphanumeric }
-        let digits = word.count { $0.isASCIIDigit }
-        if digits == word.count {
+        if digits == count {
             traits.insert(.numbers)
-            return ("{n}", word.endIndex)
+            return ("{n}", end)
         }
-        guard digits > 0, word.count >= leastHex else { return (nil, word.endIndex) }
-        if word.allSatisfy({ $0.hexDigitValue != nil }) {
-            traits.insert(.keys)
-            return ("{hex}", word.endIndex)
-        }
-        guard word.count >= leastKey else { return (nil, word.endIndex) }
+        guard count >= leastHex, hexDigits == count || count >= leastKey else { return (nil, end) }
         traits.insert(.keys)
-        return ("{key}", word.endIndex)
+        return (hexDigits == count ? "{hex}" : "{key}", end)
     }
 
     /// A word as it is, numbers in it as `{n}`: `page2` is `page{n}`.

@@ -1,0 +1,195 @@
+internal import Fetch
+internal import Markup
+internal import Store
+internal import Web
+
+extension Crawl {
+    func fetched(_ result: FetchResult) throws(CrawlError) {
+        report.add(result)
+        frontier.received(result.wireByteCount)
+        if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
+        let held = asked.removeValue(forKey: result.number)
+        frontier.came(result.number, from: result.exchange?.reach ?? .publicNetwork)
+        switch result.outcome {
+        case .response(let response):
+            if response.status == 304, let held {
+                try confirmed(result, response, held)
+            } else {
+                try answered(result, response)
+            }
+        case .failure(let failure) where failure.kind == .machine:
+            // A full disk or no memory: going on would only lose more.
+            throw .fetch(failure)
+        case .failure(let failure):
+            try keepPartials(of: [result])
+            frontier.failed(result.number, .fetch(failure), after: result.exchange?.timings.latency, now: now)
+        }
+        if let held { try fallBack(result.number, to: held) }
+    }
+
+    /// What an earlier visit has stays when it cannot be had anew, and so does what it leads to.
+    private func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
+        switch frontier.state(number) {
+        case .failed(let failure) where !failure.isGone:
+            keptFromBefore.insert(number)
+            try follow(number, held)
+        case .waiting:
+            // It is tried again, and asked by the same conditions.
+            break
+        default:
+            break
+        }
+    }
+
+    func keepPartials(of results: [FetchResult]) throws(CrawlError) {
+        for result in results {
+            guard let partial = result.partial else { continue }
+            try storing { () throws(StoreError) in
+                try partials.keep(
+                    HeldPart(
+                        href: result.url.href, path: partial.path, byteCount: partial.byteCount,
+                        fields: partial.fields.block))
+            }
+        }
+    }
+
+    /// What is held is what the server has.
+    private func confirmed(
+        _ result: FetchResult, _ response: FetchedResponse, _ held: StoredResponse
+    ) throws(CrawlError) {
+        response.body.discard()
+        guard let fields = recall?.confirmed(held, by: response.fields, now: Self.httpNow()) else {
+            // It speaks of another version than the one that is held.
+            return fetch(result.number, result.url)
+        }
+        frontier.succeeded(result.number, after: result.exchange?.timings.latency)
+        report.confirmed += 1
+        report.savedByteCount += held.body?.byteCount ?? 0
+        try keep(result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch())
+        try follow(result.number, held)
+    }
+
+    private func answered(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+        let number = result.number
+        let latency = result.exchange?.timings.latency
+        if (200..<300).contains(response.status) {
+            frontier.succeeded(number, after: latency)
+            report.bodyByteCount += response.body.byteCount
+            return scan(number, frontier.url(number), .fetched(response))
+        }
+        response.body.discard()
+        let url = frontier.url(number)
+        if let redirect = Redirect(response.status, response.fields, from: url) {
+            if frontier.redirected(number, to: redirect.url, after: latency) { try keepHead(number, url, response) }
+            return
+        }
+        let failure = Failure.status(response.status)
+        frontier.failed(
+            number, failure, after: latency, retryAfter: response.fields.retryAfter(now: Self.httpNow()), now: now)
+        if failure.isGone { try keepHead(number, url, response) }
+    }
+
+    func scan(_ number: UInt32, _ url: WebURL, _ source: ScanJob.Source) {
+        let role = frontier.role(of: number)
+        var job = ScanJob(
+            number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
+            time: Self.secondsSinceEpoch())
+        job.flags = ResponseFlags(frontier.reach(of: number))
+        job.wantsWords = role == .page && frontier.traps.wantsWords(of: url)
+        scanning += 1
+        scanningByteCount += job.byteCount
+        pool.add(job)
+    }
+
+    func scanned(_ result: ScanResult) throws(CrawlError) {
+        scanning -= 1
+        scanningByteCount -= result.byteCount
+        if let failure = result.failure { throw .store(failure) }
+        if result.number & Self.robotsBit != 0 { return }
+        if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
+        let known = UInt32(frontier.urls.count)
+        var links = NewLinks(from: target(result.number))
+        for link in result.links {
+            let target = target(frontier.found(link, by: result.number))
+            if link.isGuess {
+                links.guesses.append(target)
+            } else {
+                switch link.role {
+                case .page: links.pages.append(target)
+                case .requisite: links.requisites.append(target)
+                case .guide: break
+                }
+            }
+        }
+        if let print = result.print { frontier.read(result.number, print, newFrom: known) }
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
+    }
+
+    /// The text goes along once: from then on the store knows the number.
+    private func target(_ number: UInt32) -> NewLinks.Target {
+        NewLinks.Target(href: frontier.tell(number) ? frontier.urls.href(number) : nil, number: number)
+    }
+
+    /// Keeps a response that needs no body: a redirect, or a tombstone.
+    private func keepHead(_ number: UInt32, _ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
+        var head = NewResponse(
+            href: url.href, referrer: frontier.referrer(of: number)?.href, status: response.status,
+            role: frontier.role(of: number).rawValue, fields: response.fields.block,
+            fetched: Self.secondsSinceEpoch(), body: .none)
+        head.number = number
+        head.flags = ResponseFlags(frontier.reach(of: number))
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
+    }
+}
+
+extension Crawl {
+    /// What robots.txt says is kept like everything else, so that it can be explained later.
+    private func robotsFetched(_ result: FetchResult) throws(CrawlError) {
+        let host = Int(result.number & ~Self.robotsBit)
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine:
+            throw .fetch(failure)
+        case .failure(let failure):
+            frontier.robotsFailed(host: host, failure.description, now: now)
+        case .response(let response):
+            let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
+            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
+            let next = frontier.robotsAnswered(
+                host: host, status: response.status, location: location, body: body.span, now: now)
+            if (200..<300).contains(response.status) {
+                // As any file that nobody looks into for links.
+                let job = ScanJob(
+                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
+                    time: Self.secondsSinceEpoch())
+                scanning += 1
+                scanningByteCount += job.byteCount
+                pool.add(job)
+            } else {
+                response.body.discard()
+            }
+            if let next {
+                var request = FetchRequest(number: result.number, url: next)
+                request.reach = plan.mayReachPrivate ? .thisMachine : result.exchange?.reach ?? .publicNetwork
+                loop.start(request)
+            }
+        }
+    }
+}
+
+extension FetchedBody {
+    func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
+        switch self {
+        case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])
+        case .file(let path, _): try BodyContent.file(path: path).beginning(byteCount)
+        }
+    }
+}
+
+extension HTTPFields {
+    /// How long a server asks to be left alone: seconds, or a date (RFC 9110, section 10.2.3).
+    func retryAfter(now: HTTPDate) -> Duration? {
+        guard let text = self["Retry-After"] else { return nil }
+        if let seconds = Int64(text) { return .seconds(max(0, seconds)) }
+        return HTTPDate(text).map { .seconds(max(0, $0.secondsSinceEpoch - now.secondsSinceEpoch)) }
+    }
+}

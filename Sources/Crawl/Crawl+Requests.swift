@@ -1,0 +1,84 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+extension Crawl {
+    /// Numbers of robots.txt files: those of hosts, with this bit.
+    static let robotsBit: UInt32 = 1 << 31
+
+    func start(_ task: Frontier.Task) throws(CrawlError) {
+        switch task {
+        case .fetch(let number): try start(number)
+        case .robots(let host, let url): startRobots(host, url)
+        }
+    }
+
+    /// Fetches what is due, unless it is held and need not be.
+    private func start(_ number: UInt32) throws(CrawlError) {
+        let url = frontier.url(number)
+        switch try storing({ () throws(StoreError) in try recall?.answer(for: url, now: Self.httpNow()) }) {
+        case nil:
+            fetch(number, url)
+        case .load(let fields)?:
+            fetch(number, url, fields)
+        case .validate(let held, let fields)?:
+            asked[number] = held
+            fetch(number, url, fields)
+        case .done(let held)?:
+            try recalled(number, url, held)
+        case .reuse(let held)?:
+            if try recalled(number, url, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
+        }
+    }
+
+    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields()) {
+        var request = FetchRequest(number: number, url: url, fields: fields)
+        request.referrer = frontier.referrer(of: number)
+        request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
+        // What is asked for by conditions is held whole.
+        if asked[number] == nil { request.resume = partials.take(url.href).map(PartialBody.init) }
+        loop.start(request)
+    }
+
+    private func startRobots(_ host: Int, _ url: WebURL) {
+        loop.start(FetchRequest(number: UInt32(host) | Self.robotsBit, url: url))
+    }
+
+    /// Goes on from what is held without asking for it. False for a redirect that leads nowhere.
+    @discardableResult
+    private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
+        frontier.came(number, from: held.flags.reach)
+        if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
+            return frontier.redirected(number, to: redirect.url)
+        }
+        frontier.recalled(number)
+        try follow(number, held)
+        return true
+    }
+
+    /// The links of what is held, out of their lists: its body is looked into only where there are none.
+    func follow(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) {
+        guard let recall else { return }
+        let isListed = try storing { () throws(StoreError) in
+            try recall.eachLink(of: held) { heard, kind in
+                frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)
+            } new: { link in
+                frontier.found(link, by: number)
+            }
+        }
+        if !isListed { scan(number, frontier.url(number), .held(held)) }
+    }
+
+    /// Keeps in this visit what an earlier one has.
+    func keep(_ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64) throws(CrawlError) {
+        var new = NewResponse(
+            href: held.href, referrer: frontier.referrer(of: number)?.href, status: held.status,
+            role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
+            body: held.body.map(NewResponse.Body.held) ?? .none)
+        new.number = number
+        new.variant = held.variant
+        new.type = held.type
+        new.flags = ResponseFlags(frontier.reach(of: number))
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
+    }
+}

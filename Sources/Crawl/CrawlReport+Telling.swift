@@ -1,0 +1,70 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+extension CrawlReport {
+    mutating func add(_ result: FetchResult) {
+        requests += 1
+        wireByteCount += result.wireByteCount
+        var tally = hosts[result.url.host] ?? HostTally()
+        tally.requests += 1
+        tally.byteCount += result.wireByteCount
+        switch result.outcome {
+        case .failure: tally.failures += 1
+        case .response(let response): if response.status >= 500 || response.status == 429 { tally.failures += 1 }
+        }
+        if let exchange = result.exchange {
+            tally.version = exchange.version?.rawValue ?? tally.version
+            isInsecure = isInsecure || exchange.security == .unverified
+        }
+        hosts[result.url.host] = tally
+    }
+
+    /// Counts what the frontier knows at the end.
+    mutating func tell(_ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool) {
+        var isAnyStartHeld = false
+        self.isInterrupted = isInterrupted
+        limit = frontier.limit
+        traps = frontier.traps.stopped
+        for number in 0..<UInt32(frontier.records.count) {
+            let record = frontier.records[Int(number)]
+            switch frontier.state(number) {
+            case .done:
+                isAnyStartHeld = isAnyStartHeld || record.flags.contains(.isStart)
+                switch record.role {
+                case .page: pages += 1
+                case .requisite: requisites += 1
+                case .guide: break
+                }
+            case .redirected:
+                redirects += 1
+            case .failed where record.flags.contains(.isGuess):
+                wrongGuesses += 1
+            case .failed(let failure):
+                missing.append(
+                    Missing(
+                        url: frontier.url(number), isRequisite: record.role == .requisite, failure: failure,
+                        chain: frontier.chain(to: number).dropLast(), isKeptFromBefore: keptFromBefore.contains(number))
+                )
+            case .skipped(let reason):
+                skipped.append(
+                    Skipped(url: frontier.url(number), reason: reason, referrer: frontier.referrer(of: number)))
+            case .queued, .running, .waiting:
+                if let limit = frontier.limit {
+                    skipped.append(
+                        Skipped(
+                            url: frontier.url(number), reason: .limit(limit), referrer: frontier.referrer(of: number)))
+                } else {
+                    self.isInterrupted = true
+                }
+            }
+        }
+        // A visit of which not even the start was reached says nothing about the site.
+        isPublished = !self.isInterrupted && isAnyStartHeld
+    }
+
+    func ending(now: Int64) -> VisitEnding {
+        if isPublished { return .publish(now: now) }
+        return isInterrupted ? .keepOpen : .forget
+    }
+}

@@ -1,0 +1,13 @@
+extension Frontier {
+    /// What a crawl does and how gently.
+    struct Options: Sendable {
+        var connectionsPerHost = 16
+        var retryPlan = RetryPlan()
+        var limits = CrawlLimits()
+        var obeysRobots = true
+        /// The name by which robots.txt speaks to us; nil asks for no robots.txt at all.
+        var productToken: String?
+        /// Strings of scripts that may be links are tried.
+        var followsGuesses = true
+    }
+}

@@ -1,0 +1,87 @@
+internal import Web
+
+/// URLs by number and back, in little more memory than their text takes: a crawl may hear of millions.
+struct URLTable: Sendable {
+    /// Longer ones are not taken.
+    static let longest = 1 << 20 - 1
+    private static let chunkSize = 1 << 20
+
+    /// The texts, one behind the other; no text is in two chunks.
+    private var chunks: [[UInt8]] = []
+    /// Chunk, offset and length of each text: 20, 24 and 20 bits.
+    private var places: [UInt64] = []
+    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half full.
+    private var slots = [UInt32](repeating: 0, count: 1024)
+
+    var count: Int { places.count }
+
+    /// The number of an URL without a fragment, a new one when it has none yet.
+    mutating func number(of url: WebURL) -> (number: UInt32, isNew: Bool) {
+        let bytes = Array(url.href.utf8.prefix(Self.longest))
+        let slot = slot(of: bytes.span)
+        if slots[slot] != 0 { return (slots[slot] - 1, false) }
+        let number = UInt32(places.count)
+        append(bytes)
+        slots[slot] = number + 1
+        if places.count * 2 > slots.count { grow() }
+        return (number, true)
+    }
+
+    func find(_ url: WebURL) -> UInt32? {
+        let slot = slot(of: url.href.utf8.span)
+        return slots[slot] == 0 ? nil : slots[slot] - 1
+    }
+
+    func href(_ number: UInt32) -> String {
+        withBytes(number) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Parsed again: what came in as an URL is one.
+    func url(_ number: UInt32) -> WebURL? {
+        withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
+    }
+
+    private mutating func append(_ bytes: [UInt8]) {
+        if chunks.last.map({ $0.count + bytes.count > Self.chunkSize }) ?? true {
+            chunks.append([])
+            chunks[chunks.count - 1].reserveCapacity(chunks.count == 1 ? 0 : max(Self.chunkSize, bytes.count))
+        }
+        let offset = chunks[chunks.count - 1].count
+        chunks[chunks.count - 1].append(contentsOf: bytes)
+        places.append(UInt64(chunks.count - 1) << 44 | UInt64(offset) << 20 | UInt64(bytes.count))
+    }
+
+    private func withBytes<Result>(_ number: UInt32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        let place = places[Int(number)]
+        let start = Int(place >> 20 & 0xFF_FFFF)
+        return chunks[Int(place >> 44)].withUnsafeBufferPointer { chunk in
+            body(UnsafeBufferPointer(rebasing: chunk[start..<start + Int(place & 0xF_FFFF)]))
+        }
+    }
+
+    /// The slot that has the text, or the one where it belongs.
+    private func slot(of bytes: Span<UInt8>) -> Int {
+        bytes.withUnsafeBufferPointer { bytes in
+            var slot = Self.hash(bytes) & (slots.count - 1)
+            while slots[slot] != 0, !withBytes(slots[slot] - 1, { $0.elementsEqual(bytes) }) {
+                slot = (slot + 1) & (slots.count - 1)
+            }
+            return slot
+        }
+    }
+
+    private mutating func grow() {
+        slots = [UInt32](repeating: 0, count: slots.count * 2)
+        for number in 0..<UInt32(places.count) {
+            var slot = withBytes(number, Self.hash) & (slots.count - 1)
+            while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+            slots[slot] = number + 1
+        }
+    }
+
+    private static func hash(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        var hasher = Hasher()
+        hasher.combine(bytes: UnsafeRawBufferPointer(bytes))
+        return hasher.finalize()
+    }
+}

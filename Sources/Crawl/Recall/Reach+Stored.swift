@@ -1,0 +1,25 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+extension ResponseFlags {
+    init(_ reach: Reach) {
+        self =
+            switch reach {
+            case .publicNetwork: []
+            case .privateNetwork: .fromPrivateNetwork
+            case .thisMachine: .fromThisMachine
+            }
+    }
+
+    var reach: Reach {
+        if contains(.fromThisMachine) { return .thisMachine }
+        return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
+    }
+}
+
+extension PartialBody {
+    init(_ part: HeldPart) {
+        self.init(path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
+    }
+}

@@ -1,0 +1,83 @@
+internal import Digest
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Hands over the body of an URL as it was fetched, in pieces, in constant memory.
+    ///
+    /// - Parameters:
+    ///   - visit: as this visit shows it; nil for what the larder shows.
+    ///   - take: called on a thread of the reading's; false ends it.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such visit, `.machine`
+    ///   when there is no larder, or it cannot be read. That there is no body to hand over is no error; the report says so.
+    public func read(
+        _ url: String, visit: Int64? = nil, take: @escaping @Sendable (Span<UInt8>) -> Bool
+    ) async throws(LarderError) -> BodyReport {
+        let asked = try Self.startURL(url)
+        let folder = folder
+        return try await Self.onThread("larder-cat") { () throws(LarderError) in
+            do throws(StoreError) {
+                let reader = try StoreReader(folder)
+                let outcome: BodyReport.Outcome
+                switch try Self.find(asked, visit, in: reader) {
+                case .success(let response): outcome = try Self.read(response, of: asked, in: reader, take)
+                case .failure(let refusal): outcome = refusal.outcome
+                }
+                return BodyReport(url: asked.href, outcome: outcome)
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+        }
+    }
+
+    private struct Refusal: Error {
+        let outcome: BodyReport.Outcome
+    }
+
+    private static func find(
+        _ url: WebURL, _ visit: Int64?, in reader: StoreReader
+    ) throws(StoreError) -> Result<StoredResponse, Refusal> {
+        guard let visit else {
+            if let response = try reader.response(for: url.href) { return .success(response) }
+            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+        }
+        guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
+            throw StoreError(
+                .unusable, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
+                advice: "see them with: larder visits")
+        }
+        let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
+        // A visit shows the newest that is not newer than itself.
+        if let row = rows.first(where: { $0.site == site.name && $0.response.visit <= visit }) {
+            return .success(row.response)
+        }
+        guard rows.isEmpty else {
+            return .failure(Refusal(outcome: .notInVisit(rows.map(\.response.visit).reversed())))
+        }
+        return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+    }
+
+    private static func read(
+        _ response: StoredResponse, of url: WebURL, in reader: StoreReader, _ take: (Span<UInt8>) -> Bool
+    ) throws(StoreError) -> BodyReport.Outcome {
+        guard let body = response.body else {
+            guard response.isRedirect else { return .empty(status: response.status) }
+            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
+            let target = location.flatMap { WebURL($0, base: url) }
+            return .redirect(status: response.status, to: target?.withoutFragment.href)
+        }
+        guard let content = try reader.content(of: body) else { return .damaged("its bytes are gone or cut short") }
+        var stream = DigestStream(.sha256)
+        let isWhole: Bool
+        do throws(StoreError) {
+            isWhole = try content.eachWantedPiece { piece in
+                stream.update(piece)
+                return take(piece)
+            }
+        } catch {
+            return .damaged(error.detail)
+        }
+        guard isWhole else { return .cut }
+        return stream.finish().bytes == body.sha256 ? .whole : .damaged("its bytes have changed")
+    }
+}

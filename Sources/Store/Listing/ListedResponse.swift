@@ -1,0 +1,81 @@
+/// What readers get for an URL, in short.
+package struct ListedResponse: Sendable, Equatable {
+    package let href: String
+    package let status: Int
+    package let role: UInt8
+    package let type: String?
+    /// Nil for what has no body.
+    package let byteCount: Int?
+    package let sha256: [UInt8]?
+    package let visit: Int64
+    /// Seconds since 1970.
+    package let fetched: Int64
+}
+
+extension StoreReader {
+    /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site as if there
+    /// were no other. Ends early when `take` says false.
+    ///
+    /// It reads a page at a time, so that neither memory nor the log of the store grows with a slow taker; what is
+    /// published meanwhile may show from there on.
+    package func eachListed(
+        site: Int64? = nil, _ take: (ListedResponse) -> Bool
+    ) throws(StoreError) {
+        var start = ""
+        var goesOn = true
+        while goesOn {
+            let end = try endOfPage(after: start)
+            try eachListed(after: start, through: end, site) { row in
+                goesOn = goesOn && take(row)
+            }
+            guard let end else { return }
+            start = end
+        }
+    }
+
+    /// Nil when the last page begins.
+    private func endOfPage(after start: String) throws(StoreError) -> String? {
+        var end: String?
+        try eachRow(
+            "SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?", .text(start),
+            .integer(Self.urlsInPage - 1)
+        ) { end = $0.text(0) }
+        return end
+    }
+
+    private func eachListed(
+        after start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
+    ) throws(StoreError) {
+        var last: String?
+        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        try eachRow(
+            """
+            SELECT url.href, response.status, response.role, response.type, body.size, response.visit, response.fetched,
+                body.sha256
+            FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href > ?1 AND url.href <= ?2 AND (?3 IS NULL OR site.id = ?3)
+                AND (site.published IS NULL OR response.visit <= site.published)
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """, .text(start), .text(end ?? Self.behindAll), .optional(site)
+        ) { row in
+            let href = row.text(0)
+            // Of each address the first is what readers get.
+            guard href != last else { return }
+            last = href
+            take(
+                ListedResponse(
+                    href: href, status: Int(row.integer(1)), role: UInt8(truncatingIfNeeded: row.integer(2)),
+                    type: row.optionalText(3), byteCount: row.optionalInteger(4).map { Int($0) },
+                    sha256: row.optionalBlob(7), visit: row.integer(5), fetched: row.integer(6)))
+        }
+    }
+
+    private static let urlsInPage: Int64 = 4096
+
+    /// Addresses are ASCII, and begin with a letter.
+    private static let behindAll = "\u{7f}"
+}

@@ -1,0 +1,87 @@
+internal import LarderKit
+
+/// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`
+enum PinCommand {
+    static func pin(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let name = arguments.operands[0]
+            let change = try await arguments.larder.pin(name, as: try arguments.pinKind)
+            terminal.say(arguments.has(.json) ? change.json : text(of: change, name, arguments))
+            return .done
+        }
+    }
+
+    static func unpin(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let change = try await arguments.larder.unpin(arguments.operands[0], as: try arguments.pinKind)
+            let pin = change.pin
+            terminal.say(
+                arguments.has(.json)
+                    ? change.json : "The \(pin.kind.word) \(pin.value) is pinned no more: \(PinsCommand.cover(of: pin))"
+            )
+            return .done
+        }
+    }
+
+    private static func text(of change: PinChange, _ name: String, _ arguments: Arguments) -> String {
+        let pin = change.pin
+        var lines = [
+            "The \(pin.kind.word) \(pin.value) is pinned\(change.isNew ? "" : " already"): \(PinsCommand.cover(of: pin))"
+        ]
+        if change.alsoNamesURL, change.isNew {
+            lines.append("To pin that page alone, with what it needs: \(arguments.command("unpin", ["--site", name]))")
+            lines.append("  and then \(arguments.command("pin", ["--url", name]))")
+        }
+        if pin.kind == .pattern, pin.urls == 0, !pin.value.utf8.contains(UInt8(ascii: "/")) {
+            let name = pin.value.drop { $0 == "*" }
+            lines.append("A pattern without a slash is held against hosts; for files write it like '/**\(name)'")
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// `larder pins`
+enum PinsCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.pins()
+            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    private static func text(of report: PinsReport) -> String {
+        guard !report.pins.isEmpty else { return "nothing is pinned; see: larder help pin" }
+        return report.pins.map { pin in
+            "\(pin.kind.word.padded(8))\(pin.value): \(cover(of: pin))"
+        }.joined(separator: "\n")
+    }
+
+    static func cover(of pin: HeldPin) -> String {
+        pin.urls == 0
+            ? "nothing that is held now" : "\(Quantities.count(pin.urls, "URL")), \(Quantities.bytes(pin.byteCount))"
+    }
+}
+
+extension PinKind {
+    var word: String {
+        switch self {
+        case .url: "URL"
+        case .pattern: "pattern"
+        case .site: "site"
+        }
+    }
+}
+
+extension Arguments {
+    /// What the operand is, when an option says so.
+    fileprivate var pinKind: PinKind? {
+        get throws(UsageError) {
+            let given = [(Option.site, PinKind.site), (.url, .url), (.pattern, .pattern)].filter { has($0.0) }
+            guard given.count <= 1 else {
+                throw UsageError("only one of \(given.map(\.0.name).joined(separator: " and ")) can be")
+            }
+            return given.first?.1
+        }
+    }
+}

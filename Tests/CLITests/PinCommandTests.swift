@@ -1,0 +1,140 @@
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct PinCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a>"))
+        origin.on("/a", .page("<link rel=stylesheet href=/a.css>"))
+        origin.on("/a.css", .file("a{background:url(/a.png)}", type: "text/css"))
+        origin.on("/a.png", .file([UInt8](repeating: 1, count: 300_000), type: "image/png"))
+        origin.on("/b", .page("<img src=/b.png>"))
+        origin.on("/b.png", .file([UInt8](repeating: 2, count: 3_000_000), type: "image/png"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+    }
+
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        try Command(arguments, home: home).wait()
+    }
+
+    private func json(_ arguments: String...) throws -> JSONValue {
+        try JSONValue.parse(Command(arguments + ["--json"], home: home).wait().output.utf8.span)
+    }
+
+    @Test func `a word is a pattern, a site or a URL, and what that covers is told`() throws {
+        let page = try larder("pin", origin.url("/a"))
+        #expect(page.output == "The URL \(origin.url("/a")) is pinned: 3 URLs, 300.1 kB\n")
+        #expect(try larder("pin", origin.url("/a")).output.contains("is pinned already: 3 URLs"))
+        #expect(try larder("pin", "/b*").output == "The pattern /b* is pinned: 2 URLs, 3.0 MB\n")
+        let site = try larder("pin", "127.0.0.1")
+        #expect(site.output == "The site \(origin.url("/")) is pinned: 6 URLs, 3.3 MB\n")
+        let pins = try #require(try json("pins")["pins"]?.array)
+        #expect(pins.map { $0["kind"]?.string } == ["pattern", "site", "url"])
+        #expect(pins.map { $0["urls"]?.int } == [2, 6, 3])
+        #expect(
+            try larder("pins").output == """
+                pattern /b*: 2 URLs, 3.0 MB
+                site    \(origin.url("/")): 6 URLs, 3.3 MB
+                URL     \(origin.url("/a")): 3 URLs, 300.1 kB
+
+                """)
+        #expect(try larder("unpin", "/b*").output == "The pattern /b* is pinned no more: 2 URLs, 3.0 MB\n")
+        #expect(try json("pins")["pins"]?.array?.count == 2)
+    }
+
+    @Test func `what names a site and a page is the site, and how to pin the page is told`() throws {
+        let site = try larder("pin", origin.url("/"))
+        #expect(site.output.contains("The site \(origin.url("/")) is pinned: 6 URLs"))
+        #expect(site.output.contains("and then larder pin --url \(origin.url("/"))\n"))
+        let page = try larder("pin", "--url", origin.url("/"))
+        #expect(page.output.contains("The URL \(origin.url("/")) is pinned: 1 URL,"))
+        let either = try larder("unpin", origin.url("/"))
+        #expect(either.status == 2)
+        #expect(either.errors.contains("say which with --site or --url"))
+        #expect(try larder("unpin", origin.url("/"), "--site").status == 0)
+        #expect(try larder("unpin", origin.url("/")).output.contains("The URL \(origin.url("/")) is pinned no more"))
+    }
+
+    @Test(arguments: [
+        (["pin", "--site", "https://elsewhere.test/"], "the larder does not hold it; it holds: http"),
+        (["pin", "--site", "--url", "x"], "only one of --site and --url can be"),
+        (["pin", "--pattern", ""], "\"\" is no pattern: write it like 'https://example.com/docs/**'"),
+        (["pin", "ftp://a.test/"], "only http and https can"),
+        (["unpin", "https://elsewhere.test/"], "is not pinned; see what is with: larder pins"),
+    ])
+    func `what cannot be pinned or unpinned is named`(arguments: [String], message: String) throws {
+        let ending = try Command(arguments, home: home).wait()
+        #expect(ending.status == 2)
+        #expect(ending.errors.contains(message), "\(ending)")
+    }
+
+    @Test func `what is not held yet can be pinned, and a pattern that means files is helped`() throws {
+        #expect(try larder("pin", "elsewhere.test/x").output.contains("is pinned: nothing that is held now\n"))
+        #expect(try larder("pin", "*.png").output.hasSuffix("for files write it like '/**.png'\n"))
+        #expect(try larder("pin", "/**.png").output.contains("is pinned: 2 URLs, 3.3 MB"))
+        #expect(try larder("pins", "--store", home.file("none")).status == 3)
+        #expect(try larder("pin", "x.test", "--store", home.file("none")).status == 3)
+        #expect(home.names() == [".local"])
+    }
+
+    @Test func `a collection comes below its limit and leaves what is pinned`() throws {
+        #expect(try larder("pin", origin.url("/a")).status == 0)
+        let roomy = try larder("gc", "--max-size", "1GiB")
+        #expect(roomy.status == 0)
+        #expect(roomy.output.hasSuffix("now: nothing had to go\n"))
+
+        let report = try json("gc", "--max-size", "1M")
+        #expect(report["withinLimit"]?.bool == true)
+        #expect(report["limit"]?.int == 1_000_000)
+        #expect(report["bytesAfter"]?.int ?? .max <= 1_000_000)
+        #expect(report["evictedURLs"]?.int ?? 0 > 0)
+        #expect(report["pinnedURLs"]?.int == 3)
+        #expect(try larder("cat", origin.url("/b.png")).status == 1)
+        #expect(try larder("cat", origin.url("/a.png"), "--visit", "1").status == 0)
+
+        let small = try larder("gc", "--max-size", "100k")
+        #expect(small.status == 1)
+        #expect(small.output.contains(" over the limit of 100.0 kB:\n  pins keep 3 URLs, 300.1 kB; "))
+        #expect(try larder("unpin", origin.url("/a")).status == 0)
+        #expect(try larder("gc", "--max-size", "0").status == 0)
+        #expect(try larder("list").output == "")
+        let tight = try larder("gc", "--max-size", "1")
+        #expect(tight.status == 1)
+        #expect(tight.output.contains("nothing is held any more; the empty database takes that"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        #expect(try larder("cat", origin.url("/b.png")).status == 0)
+    }
+
+    @Test func `a collection without a limit takes nothing that is held`() throws {
+        #expect(try larder("gc").output.hasSuffix("nothing had to go\n"))
+        #expect(try larder("gc", "--max-size", "much").errors.contains("--max-size wants a size such as 500M, 2G"))
+        #expect(try larder("gc", "--store", home.file("none")).status == 3)
+        #expect(home.names() == [".local"])
+    }
+
+    @Test func `a dropped visit is gone, and what later ones show stays`() throws {
+        let site = origin.url("/")
+        origin.on("/b", .page("b"))
+        #expect(try larder("prefetch", site, "--quiet").status == 0)
+        #expect(try larder("prefetch", site, "--quiet").status == 0)
+        let served = try larder("drop", site, "1", "3")
+        #expect(served.status == 2)
+        #expect(served.errors.contains("visit 3 is the one that is served; publish another one first"))
+        #expect(try larder("drop", site, "1", "9").errors.contains("it has no visit 9"))
+        #expect(try json("visits")["sites"]?[0]?["visits"]?.array?.count == 3)
+
+        let dropped = try larder("drop", site, "1", "2")
+        #expect(dropped.status == 0, "\(dropped)")
+        #expect(dropped.output.hasPrefix("2 visits dropped; to have the room back: larder gc\n\(site)\n  visit 3, 20"))
+        let visits = try json("visits", site)["sites"]?[0]?["visits"]
+        #expect(visits?.array?.map { $0["number"]?.int } == [3])
+        // No later visit asked for it.
+        #expect(try larder("cat", origin.url("/b.png")).status == 0)
+        #expect(try larder("cat", origin.url("/b")).output == "b")
+    }
+}

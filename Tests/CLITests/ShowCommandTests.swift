@@ -1,0 +1,162 @@
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct ShowCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title><a href=/docs/two>2</a><a href=/docs/old>old</a><img src=/dot.png>"))
+        origin.on("/docs/two", .page("<title>Two</title><img src=/dot.png>").adding("X-Shelf", "left"))
+        origin.on("/docs/old", .redirect(to: "/docs/two", status: 301))
+        origin.on("/dot.png", .file([137, 80, 78, 71, 0, 255, 10], type: "image/png"))
+    }
+
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        try Command(arguments, home: home).wait()
+    }
+
+    private func json(_ arguments: String...) throws -> JSONValue {
+        try JSONValue.parse(Command(arguments + ["--json"], home: home).wait().output.utf8.span)
+    }
+
+    private func prefetch() throws {
+        let ending = try larder("prefetch", origin.url("/"))
+        #expect(ending.status == 0, "\(ending)")
+    }
+
+    @Test func `what is held under a URL is told with its headers, digests and links`() throws {
+        try prefetch()
+        let text = try larder("show", origin.url("/dot.png"))
+        #expect(text.status == 0, "\(text)")
+        #expect(text.output.hasPrefix("\(origin.url("/dot.png"))\nvisit 1 of \(origin.url("/")), shown\n"))
+        #expect(text.output.contains("  200, image/png, 7 B, requisite, fetched 20"))
+        #expect(text.output.contains("\n  MD5           d964d16a7d0f54a9b17d5ced8e514645\n"))
+        #expect(text.output.contains("\n  kept in       larder.db\n"))
+        #expect(text.output.contains("\nlinked from 2 URLs\n"))
+        let listed = try larder("show", origin.url("/"), "--links").output
+        #expect(listed.contains("\n  links to      2 pages, 1 requisite\n"))
+        #expect(listed.contains("\n    page        \(origin.url("/docs/old"))\n"))
+        #expect(listed.contains("\n    requisite   \(origin.url("/dot.png"))\n"))
+
+        let row = try #require(try json("show", origin.url("/docs/two"))["rows"]?[0])
+        #expect(row["body"]?["title"]?.string == "Two")
+        #expect(row["body"]?["sha256"]?.string?.utf8.count == 64)
+        #expect(row["referrer"]?.string == origin.url("/"))
+        #expect(row["role"]?.string == "page")
+        #expect(row["links"]?["requisites"]?[0]?.string == origin.url("/dot.png"))
+        #expect(row["headers"]?.array?.contains { $0["name"]?.string == "X-Shelf" } == true)
+        #expect(try json("show", origin.url("/docs/two"))["linkedFrom"]?[0]?.string == origin.url("/"))
+    }
+
+    @Test func `every visit has its row, and the served one is told`() throws {
+        try prefetch()
+        origin.on("/docs/two", .failure(404))
+        try prefetch()
+        let url = origin.url("/docs/two")
+        let rows = try #require(try json("show", url)["rows"]?.array)
+        #expect(rows.map { $0["visit"]?.int } == [2, 1])
+        #expect(rows.map { $0["status"]?.int } == [404, 200])
+        #expect(rows.map { $0["shown"]?.bool } == [true, false])
+        #expect(try larder("show", url).output.contains("\n  404, no body, page, fetched 20"))
+        let image = try larder("show", origin.url("/dot.png")).output
+        #expect(image.contains("\n  body          the same as in visit 2\n"))
+        #expect(try json("rollback", origin.url("/"))["sites"]?[0]?["published"]?.int == 1)
+        #expect(try json("show", url)["rows"]?.array?.map { $0["shown"]?.bool } == [false, true])
+    }
+
+    @Test func `what is not held is told with what there is instead, and makes the exit status 1`() throws {
+        try prefetch()
+        let busted = try larder("show", origin.url("/docs/two?_=17"))
+        #expect(busted.status == 1)
+        let substitute = "larder show \(origin.url("/docs/two"))\n"
+        #expect(busted.output.contains("one that differs in cache-busting parameters answers for it: \(substitute)"))
+        let instead = try json("show", origin.url("/docs/two?_=17"))["instead"]
+        #expect(instead?["standIn"]?["differences"]?[0]?.string == "cache-busters")
+
+        let near = try larder("show", origin.url("/docs/tow"))
+        #expect(near.status == 1)
+        #expect(
+            near.output
+                == "\(origin.url("/docs/tow")) is not held\nheld nearby:\n"
+                + "  \(origin.url("/docs/old"))\n  \(origin.url("/docs/two"))\n")
+        #expect(try larder("show", origin.url("/none/at/all")).output.contains("  \(origin.url("/"))\n"))
+        #expect(try larder("show", "elsewhere.test").output.contains("nor is anything else of its host"))
+        #expect(try larder("show", "ftp://a.test/").status == 2)
+    }
+
+    @Test func `a body is printed byte for byte`() throws {
+        let large = (0..<400_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        origin.on("/dot.png", .file(large, type: "image/png"))
+        try prefetch()
+        let file = try home.write(large, to: "large")
+        let same = try Command(
+            ["cat", origin.url("/dot.png")], home: home, shell: "\"$0\" \"$@\" | cmp - '\(file)'"
+        ).wait()
+        #expect(same.status == 0, "\(same)")
+        #expect(try larder("cat", origin.url("/")).output.hasPrefix("<title>Home</title>"))
+
+        let head = try Command(["cat", origin.url("/dot.png")], home: home, shell: "\"$0\" \"$@\" | head -c 1").wait()
+        #expect(head.errors == "")
+        let full = try Command(["cat", origin.url("/")], home: home, shell: "exec \"$0\" \"$@\" >/dev/full").wait()
+        #expect(full.status == 3)
+        #expect(full.errors == "larder: cannot write to standard output: No space left on device\n")
+    }
+
+    @Test func `a body is printed as a visit shows it`() throws {
+        try prefetch()
+        origin.on("/docs/two", .failure(404))
+        origin.on("/", .page("<a href=/docs/two>2</a><a href=/new>new</a>"))
+        origin.on("/new", .page("new"))
+        try prefetch()
+        #expect(try larder("cat", origin.url("/docs/two"), "--visit", "1").output.contains("<title>Two</title>"))
+        let gone = try larder("cat", origin.url("/docs/two"))
+        #expect(gone.status == 1)
+        #expect(gone.errors.hasPrefix("larder: \(origin.url("/docs/two")) has no body: the server answered 404; see: "))
+        // Nothing asked for it again.
+        #expect(try larder("cat", origin.url("/dot.png"), "--visit", "2").status == 0)
+        let early = try larder("cat", origin.url("/new"), "--visit", "1")
+        #expect(early.status == 1)
+        #expect(early.errors.contains("the last that has it: larder cat \(origin.url("/new")) --visit 2"))
+        #expect(try larder("cat", origin.url("/new"), "--visit", "9").status == 2)
+        #expect(try larder("cat", origin.url("/new"), "--visit", "0").status == 2)
+    }
+
+    @Test func `without a body there is one line that names the next step`() throws {
+        try prefetch()
+        let url = origin.url("/docs/two")
+        for (asked, errors) in [
+            ("/docs/old", "\(origin.url("/docs/old")) is a redirect (301); what it leads to: larder cat \(url)"),
+            (
+                "/docs/two?_=1",
+                "\(url)?_=1 is not held; one that differs in cache-busting parameters answers for it: larder cat \(url)"
+            ),
+            ("/x", "\(origin.url("/x")) is not held; see what is near it with: larder show \(origin.url("/x"))"),
+        ] {
+            let ending = try larder("cat", origin.url(asked))
+            #expect(ending.status == 1)
+            #expect(ending.output == "")
+            #expect(ending.errors == "larder: \(errors)\n")
+        }
+    }
+
+    @Test func `a damaged body is no success`() throws {
+        origin.on("/dot.png", .file([UInt8](repeating: 7, count: 200_000), type: "image/png"))
+        try prefetch()
+        let folder = ".local/share/larder/bodies/"
+        let name = try #require(home.names(in: folder).first)
+        try home.write([UInt8](repeating: 8, count: 200_000), to: folder + name)
+        let changed = try larder("cat", origin.url("/dot.png"))
+        #expect(changed.status == 1)
+        #expect(changed.errors.contains("is damaged: its bytes have changed; take it out of service with: "))
+        home.remove(folder + name)
+        #expect(
+            try larder("cat", origin.url("/dot.png")).errors.contains("is damaged: its bytes are gone or cut short"))
+        let shown = try larder("show", origin.url("/dot.png"))
+        #expect(shown.status == 0)
+        #expect(shown.output.contains("\n  damaged       its bytes are gone or cut short\n"))
+    }
+}

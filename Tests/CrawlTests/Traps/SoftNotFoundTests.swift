@@ -1,0 +1,62 @@
+import Testing
+import Web
+
+@testable import Crawl
+
+@Suite struct SoftNotFoundTests {
+    private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    private static func page(_ text: String, status: Int = 200) -> SoftNotFound.Answer {
+        let frame = (0..<80).map { "frame\($0)" }.joined(separator: " ")
+        let body = Array("<h1>\(text)</h1><p>\(frame)".utf8)
+        return SoftNotFound.Answer(status: status, target: nil, content: ContentPrint(text: body.span))
+    }
+
+    private static let article = page((0..<80).map { "story\($0)" }.joined(separator: " "))
+    private static let start = page((0..<80).map { "welcome\($0)" }.joined(separator: " "))
+
+    @Test func `the probe is an URL that no server has, the same for the same seed`() throws {
+        let page = try url("http://a.test/docs/page.html?x#y")
+        let probe = try #require(SoftNotFound.probe(beside: page, seed: 1))
+        #expect(probe.href.hasPrefix("http://a.test/docs/"))
+        #expect(probe.href.hasSuffix(".html"))
+        #expect(probe.path.utf8.count == "/docs/".utf8.count + 24 + ".html".utf8.count)
+        #expect(SoftNotFound.probe(beside: page, seed: 1) == probe)
+        #expect(SoftNotFound.probe(beside: page, seed: 2) != probe)
+        #expect(SoftNotFound.probe(beside: try url("http://a.test/"), seed: 1)?.path.utf8.count == 25)
+    }
+
+    @Test(arguments: [404, 410, 403, 500])
+    func `a host that says so is believed`(status: Int) {
+        var host = SoftNotFound()
+        #expect(host.judgement(of: Self.article) == .unknown)
+        #expect(!host.isKnown)
+        host.probed(Self.page("not found", status: status), start: Self.start)
+        #expect(host.isKnown)
+        #expect(host.judgement(of: Self.page("not found")) == .found)
+    }
+
+    @Test func `what is like the answer to the probe is not found`() {
+        var host = SoftNotFound()
+        host.probed(Self.page("the page /abcdef was not found"), start: Self.start)
+        #expect(host.judgement(of: Self.page("the page /other was not found")) == .notFound)
+        #expect(host.judgement(of: Self.article) == .found)
+        #expect(host.judgement(of: Self.start) == .found)
+    }
+
+    @Test func `a host that redirects what it does not have`() throws {
+        var host = SoftNotFound()
+        let home = try url("http://a.test/")
+        host.probed(SoftNotFound.Answer(status: 302, target: home, content: nil), start: Self.start)
+        #expect(host.judgement(of: SoftNotFound.Answer(status: 302, target: home, content: nil)) == .notFound)
+        let other = try url("http://a.test/other")
+        #expect(host.judgement(of: SoftNotFound.Answer(status: 301, target: other, content: nil)) == .found)
+        #expect(host.judgement(of: Self.article) == .found)
+    }
+
+    @Test func `an application that answers everything with its one page is not judged by it`() {
+        var host = SoftNotFound()
+        host.probed(Self.start, start: Self.start)
+        #expect(host.judgement(of: Self.start) == .found)
+    }
+}

@@ -1,0 +1,161 @@
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct ListingTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+    private let writer: StoreWriter
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.path)
+        writer = try StoreWriter(folder)
+    }
+
+    /// Publishes a visit in which each address answers with its text.
+    @discardableResult
+    private func visit(_ pages: [String: String], site: String = "s", isComplete: Bool = true) throws -> Int64 {
+        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let responses = try pages.map { href, text in
+            NewResponse(
+                href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: folder)))
+        }
+        try writer.add(responses, to: visit)
+        try writer.end(visit, isComplete ? .publish(now: 2) : .keepOpen)
+        return visit.id
+    }
+
+    private func listed(site: Int64? = nil) throws -> [String] {
+        var listed: [String] = []
+        try StoreReader(folder).eachListed(site: site) { row in
+            listed.append("\(row.href) \(row.visit)")
+            return true
+        }
+        return listed
+    }
+
+    @Test func `each URL comes once, as readers get it`() throws {
+        let first = try visit(["/a": "1", "/b": "1"])
+        let second = try visit(["/b": "2"], site: "t")
+        let third = try visit(["/b": "33", "/c": "3"])
+        try visit(["/a": "open"], isComplete: false)
+        #expect(try listed() == ["/a \(first)", "/b \(third)", "/c \(third)"])
+        let reader = try StoreReader(folder)
+        let sites = try reader.sites()
+        #expect(try listed(site: sites[1].id) == ["/b \(second)"])
+        try writer.publish(visit: first, of: sites[0])
+        #expect(try listed() == ["/a \(first)", "/b \(second)"])
+        #expect(try listed(site: sites[0].id) == ["/a \(first)", "/b \(first)"])
+        try reader.eachListed { row in
+            let isRead = (try? reader.response(for: row.href)?.visit) == row.visit
+            #expect(isRead)
+            return true
+        }
+    }
+
+    @Test(arguments: [0, 1, 4095, 4096, 4097, 9000])
+    func `nothing is lost between two pages, and whoever has enough gets no more`(count: Int) throws {
+        let hrefs = (0..<count).map { "/\(100_000 + $0)" }
+        try visit(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "same") }))
+        #expect(try listed() == hrefs.map { "\($0) 1" })
+        var taken = 0
+        try StoreReader(folder).eachListed { _ in
+            taken += 1
+            return taken < 4098
+        }
+        #expect(taken == min(count, 4098))
+    }
+
+    @Test func `what is only linked to is neither listed nor near`() throws {
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let body = try NewBody(.bytes([1]), form: "html;utf-8", links: [], in: folder)
+        try writer.add(
+            [
+                NewResponse(
+                    href: "/a/1", referrer: "/a/0", status: 200, role: 0, fields: "", fetched: 1, body: .new(body))
+            ], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        #expect(try listed() == ["/a/1 1"])
+        #expect(try StoreReader(folder).neighbours(of: "/a/2", below: "/a/", count: 5) == ["/a/1"])
+    }
+
+    @Test func `neighbours stand before and behind, and stay below the prefix`() throws {
+        let hrefs = ["/a", "/b/1", "/b/2", "/b/4", "/b/5~", "/b/6", "/c"]
+        try visit(Dictionary(uniqueKeysWithValues: hrefs.map { ($0, "") }))
+        let reader = try StoreReader(folder)
+        #expect(try reader.neighbours(of: "/b/3", below: "/b/", count: 2) == ["/b/1", "/b/2", "/b/4", "/b/5~"])
+        #expect(try reader.neighbours(of: "/b/0", below: "/b/", count: 1) == ["/b/1"])
+        #expect(try reader.neighbours(of: "/b/9", below: "/b/", count: 9).count == 5)
+        #expect(try reader.neighbours(of: "/d/9", below: "/d/", count: 9).isEmpty)
+    }
+
+    @Test func `of the rows of a URL those are shown that readers get`() throws {
+        let first = try visit(["/": "1"])
+        let other = try visit(["/": "other"], site: "t")
+        let second = try visit(["/": "2"])
+        let open = try visit(["/": "open"], isComplete: false)
+        let reader = try StoreReader(folder)
+        func shown() throws -> [Int64] { try reader.rows(of: "/").filter(\.isShown).map(\.response.visit) }
+        #expect(try reader.rows(of: "/").map(\.response.visit) == [open, second, other, first])
+        #expect(try reader.rows(of: "/").map(\.site) == ["s", "s", "t", "s"])
+        #expect(try shown() == [second])
+        try writer.publish(visit: first, of: reader.sites()[0])
+        #expect(try shown() == [other])
+        #expect(try reader.rows(of: "/none").isEmpty)
+    }
+
+    @Test func `a pin covers what it names with all that this needs, and each body once`() throws {
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let hrefs = ["/", "/a.css", "/a.woff", "/b"].map { "http://a.test" + $0 } + ["http://b.test/"]
+        let responses = try hrefs.enumerated().map { number, href in
+            let text = number == 4 ? "bodybody" : "body"
+            var response = NewResponse(
+                href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+                body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: folder)))
+            response.number = UInt32(number)
+            return response
+        }
+        func links(_ source: Int, _ requisites: [Int], pages: [Int] = []) -> NewLinks {
+            func target(_ number: Int) -> NewLinks.Target {
+                NewLinks.Target(
+                    href: number < hrefs.count ? hrefs[number] : "http://a.test/missing", number: UInt32(number))
+            }
+            var links = NewLinks(from: target(source))
+            links.requisites = requisites.map(target)
+            links.pages = pages.map(target)
+            return links
+        }
+        try writer.add(responses, links: [links(1, [2, 1]), links(0, [1, 9], pages: [3, 4])], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        let covers = try StoreReader(folder).covers(of: [
+            [Pin(.url, hrefs[0])], [Pin(.pattern, "b.test")], [Pin(.site, "s")], [Pin(.site, "t")],
+            [Pin(.url, hrefs[0]), Pin(.pattern, "b.test")], [],
+        ])
+        #expect(covers.map(\.urlCount) == [3, 1, 5, 0, 4, 0])
+        #expect(covers.map(\.byteCount) == [4, 8, 12, 0, 12, 0])
+    }
+
+    @Test func `a body is handed over in pieces until its taker has enough`() throws {
+        let path = try scratch.write([UInt8](repeating: 1, count: 700_000), to: "large")
+        var pieces: [Int] = []
+        let isWhole = try BodyContent.file(path: path).eachWantedPiece { piece in
+            pieces.append(piece.count)
+            return true
+        }
+        #expect(isWhole)
+        #expect(pieces.reduce(0, +) == 700_000)
+        #expect(pieces.count > 1)
+        var count = 0
+        let isCut = try !BodyContent.file(path: path).eachWantedPiece { _ in
+            count += 1
+            return false
+        }
+        #expect(isCut)
+        #expect(count == 1)
+        #expect(throws: StoreError.self) {
+            _ = try BodyContent.file(path: scratch.file("none")).eachWantedPiece { _ in true }
+        }
+    }
+}
