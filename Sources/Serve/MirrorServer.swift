@@ -4,6 +4,7 @@ internal import Web
 /// Serves what a store holds, on loopback, until it is stopped.
 package final class MirrorServer: Sendable {
     private let server: HTTPServer
+    private let pressure: MemoryPressure?
 
     /// - Parameters:
     ///   - port: 0 lets the kernel choose.
@@ -12,11 +13,12 @@ package final class MirrorServer: Sendable {
     package init(
         _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1
     ) throws(ServerError) {
-        let share = memoryLimit / max(1, threadCount)
+        let tier = MemoryTier<Answer>(byteLimit: memoryLimit)
+        pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
         server = try HTTPServer(port: port, threadCount: threadCount) { (port) throws(ServerError) in
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
-                return MirrorResponder(store, port: port, memoryLimit: share)
+                return MirrorResponder(store, port: port, tier: tier)
             } catch {
                 throw ServerError(error)
             }
@@ -28,6 +30,15 @@ package final class MirrorServer: Sendable {
     /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
     package func stop() {
         server.stopAndWait()
+        pressure?.stop()
+    }
+
+    private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {
+        do throws(StoreError) {
+            return try MemoryPressure(held: { tier.byteCount }, shrink: { tier.shrink(to: $0) })
+        } catch {
+            throw ServerError(error)
+        }
     }
 }
 

@@ -2,20 +2,21 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Answers from the larder and from nowhere else. It belongs to one server thread, as its reader does.
+/// Answers from the larder and from nowhere else. It belongs to one server thread, as its reader does; the tier is
+/// everybody's.
 final class MirrorResponder: Responder {
     private let layout: OriginLayout
     private let fields: AnswerFields
     private let portal: Portal
     private var store: WatchedStore
-    private var cache: AnswerCache
+    private let tier: MemoryTier<Answer>
 
-    init(_ store: WatchedStore, port: UInt16, memoryLimit: Int) {
+    init(_ store: WatchedStore, port: UInt16, tier: MemoryTier<Answer>) {
         self.store = store
         layout = OriginLayout(port: port)
         fields = AnswerFields(layout: layout)
         portal = Portal(layout: layout)
-        cache = AnswerCache(byteLimit: memoryLimit)
+        self.tier = tier
     }
 
     func respond(to request: Request) -> Reply {
@@ -27,25 +28,32 @@ final class MirrorResponder: Responder {
         guard request.head.method != .other else {
             return plain(405, "The larder answers GET and HEAD.", fields: [("Allow", "GET, HEAD")])
         }
-        if store.hasChanged(at: CoarseClock.seconds()) { cache.removeAll() }
-        if let known = cache.answer(host: request.host, target: request.target) { return known }
+        let now = CoarseClock.seconds()
+        let generation = store.generation(in: tier, at: now)
         do throws(StoreError) {
-            let (answer, isLasting) = try find(request, in: store.reader)
-            if isLasting { cache.keep(answer, host: request.host, target: request.target) }
+            // First: when it cannot be read, what was read before is not so any more.
+            let reader = try store.reader
+            if let known = tier.value(for: request.host.span, request.target.span, now: now) { return known }
+            let (answer, url) = try find(request, in: reader)
+            if let url {
+                tier.keep(
+                    answer, byteCount: answer.bytes.capacity, id: url, for: request.host.span, request.target.span,
+                    madeIn: generation, now: now)
+            }
             return answer
         } catch {
             return plain(500, "\(error)")
         }
     }
 
-    /// The answer, and whether it stays true until the store changes.
-    private func find(_ request: Request, in reader: StoreReader) throws(StoreError) -> (Answer, Bool) {
+    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
+    private func find(_ request: Request, in reader: StoreReader) throws(StoreError) -> (Answer, url: Int64?) {
         let authority = String(decoding: request.host, as: UTF8.self)
         let target = String(decoding: request.target, as: UTF8.self)
-        guard let name = hostName(of: authority) else { return (refusal(authority), false) }
-        if Portal.isName(name) { return (try portal.answer(target, reader: reader), false) }
+        guard let name = hostName(of: authority) else { return (refusal(authority), nil) }
+        if Portal.isName(name) { return (try portal.answer(target, reader: reader), nil) }
         let origins = OriginNames.origins(of: name)
-        guard !origins.isEmpty else { return (refusal(authority), false) }
+        guard !origins.isEmpty else { return (refusal(authority), nil) }
         for address in Self.spellings(of: target).flatMap({ target in origins.map { $0 + target } }) {
             guard let url = WebURL(address), let response = try reader.response(for: url.href) else { continue }
             let stored = HTTPFields(block: response.fields.utf8.span)
@@ -53,7 +61,7 @@ final class MirrorResponder: Responder {
             if response.isRedirect, fields.leadToThemselves(stored, base: url) { continue }
             return try show(response, stored, url, reader)
         }
-        return (MissPage.answer(origins[0] + target, accept: request.accept, layout: layout), false)
+        return (MissPage.answer(origins[0] + target, accept: request.accept, layout: layout), nil)
     }
 
     /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path as `%7C`.
@@ -63,14 +71,14 @@ final class MirrorResponder: Responder {
 
     private func show(
         _ response: StoredResponse, _ stored: HTTPFields, _ url: WebURL, _ reader: StoreReader
-    ) throws(StoreError) -> (Answer, Bool) {
-        guard let body = response.body else { return (showBodiless(response, stored, url), true) }
+    ) throws(StoreError) -> (Answer, url: Int64?) {
+        guard let body = response.body else { return (showBodiless(response, stored, url), response.url) }
         guard let content = try reader.content(of: body) else {
-            return (plain(500, "The body of \(url.href) is damaged; prefetch it again."), false)
+            return (plain(500, "The body of \(url.href) is damaged; prefetch it again."), nil)
         }
         let encoded = try reader.links(of: body)
         guard let table = try? LinkTable(decoding: encoded.span) else {
-            return (plain(500, "The links of \(url.href) are damaged; prefetch it again."), false)
+            return (plain(500, "The links of \(url.href) are damaged; prefetch it again."), nil)
         }
         let tag = body.entityTag(type: stored["Content-Type"], port: layout.port)
         var outgoing = fields.fields(of: stored, base: url, entityTag: tag)
@@ -78,11 +86,11 @@ final class MirrorResponder: Responder {
         let needsSplicing = table.isTranscoded || table.occurrences.contains { $0.flags.contains(.namesOrigin) }
         if case .file(let path) = content, !needsSplicing {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
-            return (Answer(status: response.status, fields: outgoing, file: file), true)
+            return (Answer(status: response.status, fields: outgoing, file: file), response.url)
         }
         let bytes = try content.load()
         let shown = needsSplicing ? splice(bytes, table, url) : bytes
-        return (Answer(status: response.status, fields: outgoing, body: shown), true)
+        return (Answer(status: response.status, fields: outgoing, body: shown), response.url)
     }
 
     /// A redirect, or what was confirmed not to be there.
