@@ -74,6 +74,7 @@ extension Larder {
         var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
         plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
         plan.fetch.connectionsPerHost = options.connectionsPerHost
+        for sitemap in options.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
         plan.scope = settings.scope
         plan.limits = CrawlLimits(
             pages: options.limits.pages, byteCount: options.limits.byteCount, time: options.limits.time)

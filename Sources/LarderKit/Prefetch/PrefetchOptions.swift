@@ -1,6 +1,8 @@
 /// How to prefetch.
 public struct PrefetchOptions: Sendable {
     public var scope = PrefetchScope()
+    /// Lists of pages beside those that robots.txt names.
+    public var sitemaps: [String] = []
     public var limits = PrefetchLimits()
     /// What becomes of what is held of the site already. `offline` and `refresh-behind` have no meaning here.
     public var policy = Policy.revalidate
@@ -14,8 +16,6 @@ public struct PrefetchOptions: Sendable {
     public var connectionsPerHost = 16
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
-    /// What the whole larder may take on the disk; what goes beyond it is collected when the visit is complete.
-    public var maxSize: Int64?
     /// Told of the counts a few times a second, on a thread of the crawl's.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
 

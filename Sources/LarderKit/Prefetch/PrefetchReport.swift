@@ -20,7 +20,18 @@ public struct PrefetchReport: Sendable, Equatable {
     public let wireByteCount: Int
     /// The bodies that came, without content coding.
     public let bodyByteCount: Int
+    /// What the servers said is still as it is held, and the bodies that were therefore not sent.
+    public let confirmed: Int
+    public let savedByteCount: Int
     public let elapsed: Duration
+    /// In the order of their names.
+    public let hosts: [Host]
+    /// Which limit ended the run, or kept pages out of it.
+    public let limit: String?
+    /// Patterns of pages that were stopped, since they lead nowhere new.
+    public let traps: [String]
+    /// Certificates were not looked at.
+    public let isInsecure: Bool
     public let missing: [Missing]
     public let skipped: [Skipped]
 
@@ -34,6 +45,18 @@ public struct PrefetchReport: Sendable, Equatable {
         public let isGone: Bool
         /// From a start URL to the page that asked for it.
         public let chain: [String]
+        /// An earlier visit has it, and that goes on being served.
+        public let isKeptFromBefore: Bool
+    }
+
+    public struct Host: Sendable, Equatable {
+        public let name: String
+        public let requests: Int
+        /// Of them, those that got no answer, or one that the server is to blame for.
+        public let failures: Int
+        public let byteCount: Int
+        /// `HTTP/1.1`, `HTTP/2`; nil when it never answered.
+        public let version: String?
     }
 
     /// Linked, and not asked for.
@@ -61,11 +84,22 @@ public struct PrefetchReport: Sendable, Equatable {
         requests = report.requests
         wireByteCount = report.wireByteCount
         bodyByteCount = report.bodyByteCount
+        confirmed = report.confirmed
+        savedByteCount = report.savedByteCount
         elapsed = report.elapsed
+        hosts = report.hosts.sorted { $0.key < $1.key }.map { name, tally in
+            Host(
+                name: name, requests: tally.requests, failures: tally.failures, byteCount: tally.byteCount,
+                version: tally.version)
+        }
+        limit = report.limit?.description
+        traps = report.traps.map(\.description)
+        isInsecure = report.isInsecure
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
-                isGone: missing.failure.isGone, chain: missing.chain.map(\.href))
+                isGone: missing.failure.isGone, chain: missing.chain.map(\.href),
+                isKeptFromBefore: missing.isKeptFromBefore)
         }
         skipped = report.skipped.map { skipped in
             Skipped(url: skipped.url.href, reason: skipped.reason.name, referrer: skipped.referrer?.href)
@@ -89,6 +123,14 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("requests", requests)
             object.member("wireBytes", wireByteCount)
             object.member("bodyBytes", bodyByteCount)
+            object.member("confirmed", confirmed)
+            object.member("savedBytes", savedByteCount)
+            object.member("insecure", isInsecure)
+            object.memberIfPresent("limit", limit)
+            object.member("traps", traps)
+            object.member("hosts") { list in
+                list.array { array in for host in hosts { host.write(to: &array) } }
+            }
             object.member("seconds", elapsed / .seconds(1))
             object.member("missing") { list in
                 list.array { array in for item in missing { item.write(to: &array) } }
@@ -109,6 +151,19 @@ extension PrefetchReport.Missing {
             object.member("reason", reason)
             object.member("gone", isGone)
             object.member("chain", chain)
+            object.member("keptFromBefore", isKeptFromBefore)
+        }
+    }
+}
+
+extension PrefetchReport.Host {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("name", name)
+            object.member("requests", requests)
+            object.member("failures", failures)
+            object.member("bytes", byteCount)
+            object.memberIfPresent("version", version)
         }
     }
 }

@@ -45,10 +45,15 @@ enum HelpCommand {
         if !entry.options.isEmpty {
             let names = entry.options.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
             let width = (names.map(\.utf8.count).max() ?? 0) + 2
-            lines += ["", "Options"]
-            for (name, option) in zip(names, entry.options) {
-                let standard = option.standard.map { " (default: \($0))" } ?? ""
-                lines.append("  " + name.padded(width) + Wrapping.lines(option.help + standard, indent: width + 2))
+            for group in Option.Group.allCases {
+                let members = zip(names, entry.options).filter { $0.1.group == group }
+                if !members.isEmpty { lines += ["", group.rawValue] }
+                for (name, option) in members {
+                    let standard = option.standard.map { " (default: \($0))" } ?? ""
+                    let repeats = option.repeats ? "; may be given several times" : ""
+                    lines.append(
+                        "  " + name.padded(width) + Wrapping.lines(option.help + repeats + standard, indent: width + 2))
+                }
             }
         }
         for note in entry.notes { lines += ["", Wrapping.lines(note)] }

@@ -4,27 +4,30 @@ internal import LarderKit
 enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            var options = PrefetchOptions()
-            options.connectionsPerHost = try arguments.number(.perHost, in: 1...256)
-            if terminal.isWatched {
-                options.progress = { now in
-                    terminal.show(
-                        "\(Quantities.grouped(now.done)) fetched, \(now.running) running, "
-                            + "\(Quantities.grouped(now.known)) known, \(Quantities.bytes(now.byteCount))")
-                }
-            }
+            let options = try options(arguments, terminal)
             let larder = try arguments.larder
-            let wanted = options
             let report = try await Signals.shared.cancelling {
-                try await larder.prefetch(arguments.operands, options: wanted)
+                try await larder.prefetch(arguments.operands, options: options)
             }
             terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
-            return status(of: report, terminal)
+            return worse(status(of: report, terminal), try await collect(arguments, terminal))
         }
     }
 
-    private static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
+    static func options(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) -> PrefetchOptions {
+        var options = try arguments.prefetchOptions()
+        _ = try arguments.size(.maxSize)
+        guard terminal.isWatched else { return options }
+        options.progress = { now in
+            terminal.show(
+                "\(Quantities.grouped(now.done)) done, \(now.running) running, "
+                    + "\(Quantities.grouped(now.known)) known, \(Quantities.bytes(now.byteCount))")
+        }
+        return options
+    }
+
+    static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         guard report.isPublished else {
             let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
@@ -32,5 +35,23 @@ enum PrefetchCommand {
             return .unable
         }
         return report.isComplete ? .done : .incomplete
+    }
+
+    /// Takes away what goes beyond `--max-size`, if that is given.
+    static func collect(_ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+        guard let limit = try arguments.size(.maxSize) else { return .done }
+        let report = try await arguments.larder.collect(limit: limit)
+        if report.evictedURLs > 0 {
+            terminal.fail(
+                "\(Quantities.count(report.evictedURLs, "URL")) had to go for --max-size "
+                    + "\(arguments.text(.maxSize) ?? ""), and are missing now")
+        }
+        guard !report.isWithinLimit else { return report.evictedURLs > 0 ? .incomplete : .done }
+        terminal.fail("the larder is over --max-size; see why with: \(arguments.command("gc"))")
+        return .incomplete
+    }
+
+    static func worse(_ first: ExitStatus, _ second: ExitStatus) -> ExitStatus {
+        first == .done ? second : first
     }
 }

@@ -2,16 +2,31 @@
 struct Arguments: Sendable {
     let operands: [String]
     /// What was given, and what holds when nothing is.
-    private let values: [String: String]
+    private let values: [String: [String]]
     private let standards: [String: String]
 
     func has(_ option: Option) -> Bool { values[option.name] != nil }
 
-    func text(_ option: Option) -> String? { values[option.name] }
+    /// Of one that was given several times, the last.
+    func text(_ option: Option) -> String? { values[option.name]?.last }
+
+    /// In the order in which they were given.
+    func texts(_ option: Option) -> [String] { values[option.name] ?? [] }
+
+    /// One of the names that an enumeration has; nil when the option is not given.
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ option: Option, of type: Choice.Type = Choice.self
+    ) throws(UsageError) -> Choice? {
+        guard let text = text(option) else { return nil }
+        if let choice = Choice(rawValue: text) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let close = Suggestion.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
+        throw UsageError("\(option.name) wants one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
+    }
 
     /// A whole number in the range; what the table says when the option is not given.
     func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int {
-        let text = values[option.name] ?? standards[option.name] ?? ""
+        let text = text(option) ?? standards[option.name] ?? ""
         guard let number = Int(text), range.contains(number) else {
             throw UsageError(
                 "\(option.name) wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
@@ -27,7 +42,7 @@ struct Arguments: Sendable {
     /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same.
     init(_ words: some Sequence<String>, for entry: CommandEntry) throws(UsageError) {
         var operands: [String] = []
-        var values: [String: String] = [:]
+        var values: [String: [String]] = [:]
         var words = words.makeIterator()
         var optionsEnded = false
         while let word = words.next() {
@@ -49,13 +64,16 @@ struct Arguments: Sendable {
             }
             guard option.value != nil else {
                 guard attached == nil else { throw UsageError("\(name) takes no value") }
-                values[name] = ""
+                values[name] = [""]
                 continue
             }
             guard let value = attached ?? words.next(), !value.isEmpty else {
                 throw UsageError("\(name) wants a value: \(name) \(option.value ?? "VALUE")")
             }
-            values[name] = value
+            guard option.repeats || values[name] == nil else {
+                throw UsageError("\(name) is given twice: which one counts?")
+            }
+            values[name, default: []].append(value)
         }
         self.operands = operands
         self.values = values

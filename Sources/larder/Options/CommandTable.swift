@@ -18,12 +18,22 @@ struct CommandEntry: Sendable {
             name: "prefetch", operands: "URL...", operandCount: 1...1000,
             summary: "stock a site: its pages and everything they need",
             examples: ["larder prefetch https://example.com/docs/"],
-            options: [.store, .perHost, .json, .quiet], run: PrefetchCommand.run),
+            options: Option.prefetch, run: PrefetchCommand.run),
+        CommandEntry(
+            name: "update", operands: "[SITE...]", operandCount: 0...1000,
+            summary: "prefetch again what is held, each site as it was prefetched last",
+            examples: ["larder update", "larder update example.com"],
+            options: Option.update, run: UpdateCommand.run),
         CommandEntry(
             name: "serve", operands: "", operandCount: 0...0,
             summary: "show what is held on http://localhost:8080/, without the network",
             examples: ["larder serve", "larder serve --port 9000"],
             options: [.store, .port, .quiet], run: ServeCommand.run),
+        CommandEntry(
+            name: "misses", operands: "", operandCount: 0...0,
+            summary: "list what was asked of the server and is not held; the next prefetch fetches it",
+            examples: ["larder misses", "larder misses --json", "larder misses --clear"],
+            options: [.store, .clear, .json, .quiet], run: MissesCommand.run),
         CommandEntry(
             name: "status", operands: "", operandCount: 0...0,
             summary: "say what is held",

@@ -7,6 +7,19 @@ struct Option: Sendable, Equatable {
     let help: String
     /// What holds when it is not given, as the help shows it and `number` reads it; nil when there is none.
     var standard: String?
+    var group = Group.general
+    /// It may be given several times, and each counts.
+    var repeats = false
+
+    /// What options are for, in the order of the help.
+    enum Group: String, Sendable, CaseIterable {
+        case general = "Options"
+        case scope = "Which pages"
+        case manners = "How gently, how much"
+        case held = "What is held already"
+        case network = "The network"
+        case identity = "Who asks"
+    }
 
     static let store = Option(
         name: "--store", value: "DIR", help: "the folder that holds the larder",
@@ -14,7 +27,8 @@ struct Option: Sendable, Equatable {
     static let quiet = Option(name: "--quiet", value: nil, help: "print errors only", standard: nil)
     static let json = Option(name: "--json", value: nil, help: "print the report as JSON", standard: nil)
     static let perHost = Option(
-        name: "--per-host", value: "N", help: "the most connections that one host gets at once", standard: "16")
+        name: "--per-host", value: "N", help: "the most connections that one host gets at once", standard: "16",
+        group: .manners)
     static let port = Option(
         name: "--port", value: "N", help: "the port to serve on; 0 takes any free one", standard: "8080")
     static let held = Option(

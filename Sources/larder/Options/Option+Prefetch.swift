@@ -1,0 +1,122 @@
+/// What `prefetch`, `update` and `plan` understand.
+extension Option {
+    static let prefetch: [Option] =
+        [.store, .json, .quiet] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+    /// How a site is prefetched is known from the last time.
+    static let update: [Option] =
+        [.store, .json, .quiet] + mannerOptions + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+
+    static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
+    static let mannerOptions: [Option] = [
+        .perHost, .robots, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
+    ]
+    static let heldOptions: [Option] = [.policy, .rule, .maxSize.in(.held)]
+    static let networkOptions: [Option] = [
+        .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
+    ]
+    static let identityOptions: [Option] = [
+        .userAgent, .header, .user, .bearer, .netrc, .cookies, .saveCookies, .certificate, .certificateKey,
+    ]
+
+    static let scope = Option(
+        name: "--scope", value: "EXTENT",
+        help: "host: pages on the hosts of the URLs; path: in their folders; domain: on all hosts of their domains",
+        standard: "host", group: .scope)
+    static let include = Option(
+        name: "--include", value: "PATTERN",
+        help: "follow these pages as well: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$", standard: nil,
+        group: .scope, repeats: true)
+    static let exclude = Option(
+        name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil, group: .scope,
+        repeats: true)
+    static let depth = Option(
+        name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs", standard: nil,
+        group: .scope)
+    static let sitemap = Option(
+        name: "--sitemap", value: "URL", help: "a list of pages beside those that robots.txt names", standard: nil,
+        group: .scope, repeats: true)
+    static let noGuesses = Option(
+        name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
+        group: .scope)
+
+    static let robots = Option(
+        name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages", standard: "obey",
+        group: .manners)
+    static let rate = Option(
+        name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: nil, group: .manners)
+    static let maxPages = Option(
+        name: "--max-pages", value: "N", help: "ask for at most so many pages", standard: nil, group: .manners)
+    static let maxBytes = Option(
+        name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network", standard: nil,
+        group: .manners)
+    static let maxTime = Option(
+        name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h", standard: nil, group: .manners)
+    static let maxBody = Option(
+        name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB", group: .manners)
+    static let timeout = Option(
+        name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes", standard: nil,
+        group: .manners)
+
+    static let policy = Option(
+        name: "--policy", value: "NAME",
+        help: "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
+            + "not at all, reload loads everything again",
+        standard: "revalidate", group: .held)
+    static let rule = Option(
+        name: "--rule", value: "RULE", help: "what you want otherwise than servers say: '/api/** max-age=600'",
+        standard: nil, group: .held, repeats: true)
+
+    static let proxy = Option(
+        name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",
+        standard: "what $http_proxy, $https_proxy and $no_proxy say", group: .network)
+    static let resolve = Option(
+        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is, whatever the name service says",
+        standard: nil, group: .network, repeats: true)
+    static let ipv4 = Option(name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
+    static let ipv6 = Option(name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
+    static let authorities = Option(
+        name: "--ca", value: "FILE", help: "trust these certificates beside the system's (PEM)", standard: nil,
+        group: .network)
+    static let insecure = Option(
+        name: "--insecure", value: nil, help: "take any certificate; the report says so", standard: nil,
+        group: .network)
+    static let allowPrivate = Option(
+        name: "--allow-private", value: nil, help: "let pages of public servers lead to private addresses",
+        standard: nil, group: .network)
+
+    static let userAgent = Option(
+        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers", standard: nil,
+        group: .identity)
+    static let header = Option(
+        name: "--header", value: "FIELD",
+        help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one", standard: nil,
+        group: .identity, repeats: true)
+    static let user = Option(
+        name: "--user", value: "NAME:PASSWORD",
+        help: "log in at the hosts of the URLs, and nowhere else; digest:NAME:PASSWORD does so by digest",
+        standard: nil, group: .identity)
+    static let bearer = Option(
+        name: "--bearer", value: "TOKEN", help: "show this token to the hosts of the URLs, and nowhere else",
+        standard: nil, group: .identity)
+    static let netrc = Option(
+        name: "--netrc", value: "FILE", help: "logins by host", standard: nil, group: .identity)
+    static let cookies = Option(
+        name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)", standard: nil,
+        group: .identity, repeats: true)
+    static let saveCookies = Option(
+        name: "--save-cookies", value: "FILE", help: "take cookies, and keep them in this file", standard: nil,
+        group: .identity)
+    static let certificate = Option(
+        name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)", standard: nil,
+        group: .identity)
+    static let certificateKey = Option(
+        name: "--key", value: "FILE", help: "the key of --cert, where it is in a file of its own", standard: nil,
+        group: .identity)
+
+    /// The same option among others.
+    func `in`(_ group: Group) -> Option {
+        var option = self
+        option.group = group
+        return option
+    }
+}
