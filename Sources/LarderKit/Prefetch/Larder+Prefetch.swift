@@ -14,11 +14,7 @@ extension Larder {
     public func prefetch(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
-        var start: [WebURL] = []
-        for url in urls { start.append(try Self.startURL(url)) }
-        guard let first = start.first else {
-            throw LarderError(.input, "there is no URL to prefetch: name one, such as https://example.com/")
-        }
+        let (first, start) = try Self.startURLs(urls)
         return try await run(plan(site: first, start: start, options))
     }
 
@@ -69,7 +65,17 @@ extension Larder {
         }
     }
 
-    private func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
+    /// All of them, and the first, which names the site.
+    static func startURLs(_ urls: [String]) throws(LarderError) -> (first: WebURL, all: [WebURL]) {
+        var start: [WebURL] = []
+        for url in urls { start.append(try startURL(url)) }
+        guard let first = start.first else {
+            throw LarderError(.input, "there is no URL: name one, such as https://example.com/")
+        }
+        return (first, start)
+    }
+
+    func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
         let settings = SiteSettings(options)
         var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
         plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)

@@ -21,9 +21,19 @@ struct CommandEntry: Sendable {
             options: Option.prefetch, run: PrefetchCommand.run),
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
-            summary: "prefetch again what is held, each site as it was prefetched last",
+            summary: "fetch what has changed of the sites that are held",
             examples: ["larder update", "larder update example.com"],
             options: Option.update, run: UpdateCommand.run),
+        CommandEntry(
+            name: "plan", operands: "URL...", operandCount: 1...1000,
+            summary: "estimate what a prefetch would fetch, by a few pages",
+            examples: ["larder plan https://example.com/", "larder plan https://example.com/docs/ --scope path"],
+            options: Option.plan, run: PlanCommand.run),
+        CommandEntry(
+            name: "explain", operands: "URL", operandCount: 1...1,
+            summary: "say whether a URL would be fetched, why, and who links to it",
+            examples: ["larder explain https://example.com/docs/intro.html"],
+            options: [.store, .json, .quiet], run: ExplainCommand.run),
         CommandEntry(
             name: "serve", operands: "", operandCount: 0...0,
             summary: "show what is held on http://localhost:8080/, without the network",

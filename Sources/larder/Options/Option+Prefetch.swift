@@ -6,6 +6,10 @@ extension Option {
     static let update: [Option] =
         [.store, .json, .quiet] + mannerOptions + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
+    static let plan: [Option] =
+        [.json, .quiet, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
+        + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
+
     static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
     static let mannerOptions: [Option] = [
         .perHost, .robots, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
@@ -39,6 +43,8 @@ extension Option {
         name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
         group: .scope)
 
+    static let sample = Option(
+        name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
     static let robots = Option(
         name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages", standard: "obey",
         group: .manners)

@@ -1,0 +1,72 @@
+internal import Crawl
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and who links to
+    /// it. Asks nothing of the network.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
+        let asked = try Self.startURL(url)
+        let folder = folder
+        return try await Self.onThread("larder-explain") { () throws(LarderError) in
+            do throws(StoreError) {
+                let reader = try StoreReader(folder)
+                let robots = try Self.robots(for: asked, reader)
+                var sites: [ExplainReport.Site] = []
+                for site in try reader.sites() { sites.append(try Self.explanation(of: asked, site, robots)) }
+                let linkedFrom = try reader.referrers(of: asked.href)
+                return ExplainReport(
+                    url: asked.href, sites: sites, heldStatus: try reader.response(for: asked.href)?.status,
+                    chain: try Self.chain(to: asked.href, linkedFrom, reader), linkedFrom: linkedFrom)
+            } catch {
+                throw LarderError(error)
+            }
+        }
+    }
+
+    private static func explanation(
+        of url: WebURL, _ site: Site, _ robots: [UInt8]?
+    ) throws(StoreError) -> ExplainReport.Site {
+        let settings = SiteSettings(text: site.settings)
+        do throws(PatternMistake) {
+            let explanation = try Explanation(
+                of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,
+                obeysRobots: settings.robots == .obey, productToken: productToken, robots: robots)
+            return ExplainReport.Site(
+                name: site.name, asPage: explanation.asPage.description, isPageFollowed: explanation.asPage.isFollowed,
+                asRequisite: explanation.asRequisite.description,
+                robots: explanation.robots.map { verdict in
+                    switch verdict {
+                    case .allowed, .waits: "allowed"
+                    case .refused(let reason): reason.name
+                    }
+                })
+        } catch {
+            throw StoreError(
+                .unusable, doing: "read the settings of", path: site.name, detail: error.description,
+                advice: "prefetch the site again with other patterns")
+        }
+    }
+
+    private static func robots(for url: WebURL, _ reader: StoreReader) throws(StoreError) -> [UInt8]? {
+        guard let address = WebURL("/robots.txt", base: url),
+            let held = try reader.response(for: address.key.href), held.status == 200, let body = held.body
+        else { return nil }
+        return try reader.content(of: body)?.load()
+    }
+
+    /// By who asked first, as far as that leads.
+    private static func chain(
+        to href: String, _ linkedFrom: [String], _ reader: StoreReader
+    ) throws(StoreError) -> [String] {
+        var chain: [String] = []
+        var next = try reader.rows(of: href).first?.referrer ?? linkedFrom.first
+        while let href = next, !chain.contains(href), chain.count < 32 {
+            chain.append(href)
+            next = try reader.rows(of: href).first?.referrer
+        }
+        return chain.reversed()
+    }
+}

@@ -1,0 +1,30 @@
+internal import Crawl
+internal import Fetch
+internal import Glibc
+internal import Web
+
+extension Larder {
+    /// Looks at some pages of a site, one after the other, and estimates what a prefetch with these options would fetch.
+    /// Nothing is kept.
+    ///
+    /// - Parameter progress: told how many pages were looked at, on a thread of the call's.
+    /// - Throws: As `prefetch`.
+    public func plan(
+        _ urls: [String], options: PrefetchOptions = PrefetchOptions(), mostPages: Int = 120,
+        progress: (@Sendable (Int) -> Void)? = nil
+    ) async throws(LarderError) -> PlanReport {
+        let (first, start) = try Self.startURLs(urls)
+        var plan = try plan(site: first, start: start, options)
+        plan.fetch.spoolFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        let wanted = plan
+        let interruption = Interruption()
+        return try await Self.onThread("larder-plan", onCancel: interruption.request) { () throws(LarderError) in
+            do throws(CrawlError) {
+                var run = try PlanRun(wanted, mostPages: mostPages)
+                return PlanReport(site: first.href, try run.run(interruption) { progress?($0) })
+            } catch {
+                throw LarderError(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+internal import LarderKit
+
+/// `larder plan URL...`
+enum PlanCommand {
+    private static let mostShown = 20
+
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let options = try arguments.prefetchOptions()
+            let mostPages = try arguments.number(.sample, in: 1...10_000)
+            // Nothing is kept, so that no larder is needed.
+            let larder = Larder(at: "/")
+            let report = try await Signals.shared.cancelling {
+                try await larder.plan(arguments.operands, options: options, mostPages: mostPages) { count in
+                    terminal.show("\(Quantities.count(count, "page")) looked at")
+                }
+            }
+            terminal.show("")
+            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            guard !report.isInterrupted else { return .interrupted }
+            guard !report.groups.isEmpty else {
+                terminal.fail("no page of \(report.site) was to be had; check the address and the network")
+                return .unable
+            }
+            return .done
+        }
+    }
+
+    private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
+        var lines = [
+            "\(report.site): \(count(report.pages)) pages, \(bytes(report.byteCount)) with what they need, "
+                + "about \(time(report.seconds))"
+        ]
+        lines.append(
+            "  judged by \(Quantities.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")), "
+                + "\(Quantities.count(report.requests, "request")), \(Quantities.bytes(report.fetchedByteCount)) fetched"
+        )
+        let shown = report.groups.prefix(mostShown)
+        let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
+        for group in shown {
+            lines.append(
+                "  \(count(group.pages).padded(width, left: true)) pages, \(bytes(group.byteCount)): \(group.pattern)")
+        }
+        if report.groups.count > mostShown {
+            lines.append("  and \(report.groups.count - mostShown) patterns more (--json lists them)")
+        }
+        for trap in report.traps { lines.append("  looks like \(trap)") }
+        if report.refusedByRobots > 0 {
+            lines.append("  \(Quantities.count(report.refusedByRobots, "page")) of the sample refused by robots.txt")
+        }
+        if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
+        if report.pages.high == nil {
+            lines.append("  no end in sight: limit it with --depth, --max-pages, --exclude or --scope path")
+        }
+        lines.append("To prefetch it: \(arguments.command("prefetch", arguments.operands))")
+        return lines.joined(separator: "\n")
+    }
+
+    private static func range(_ bounds: PlanReport.Bounds, _ text: (Int) -> String) -> String {
+        guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
+        let (least, most) = (text(bounds.low), text(high))
+        return least == most ? least : "\(least) to \(most)"
+    }
+
+    private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Quantities.grouped) }
+
+    private static func bytes(_ bounds: PlanReport.Bounds) -> String { range(bounds) { Quantities.bytes($0) } }
+
+    private static func time(_ bounds: PlanReport.Bounds) -> String {
+        range(bounds) { Quantities.time(.seconds($0)) }
+    }
+}
