@@ -48,18 +48,25 @@ let package = Package(
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),
         tests("DigestTests", ["Digest"]),
-        tests("StoreTests", ["Store"]),
+        tests("StoreTests", ["Web", "Digest", "Store", "StoreFaults"]),
         tests("FetchTests", ["Web", "Fetch"]),
-        tests("BundlesTests", ["Digest", "Bundles"]),
-        tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl"]),
+        tests("BundlesTests", ["Web", "Digest", "Bundles"]),
+        tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
         tests("LarderKitTests", ["Web", "LarderKit"]),
         tests("CLITests", ["Web", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            name: "Fuzz", dependencies: ["Web", "Markup", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
             swiftSettings: settings),
+        .executableTarget(
+            name: "Soak", dependencies: ["Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "StoreFaults", dependencies: ["Store"], path: "Tests/StoreFaults", swiftSettings: settings),
+        .executableTarget(
+            name: "StoreBenchmark", dependencies: ["Web", "Store"], path: "Benchmarks/Store", swiftSettings: settings),
         .executableTarget(
             name: "MarkupBenchmark", dependencies: ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup",
             swiftSettings: settings),

@@ -1,11 +1,20 @@
 /// What a check found of one bundle.
 package enum Verdict: Sendable, Equatable {
     case verified
-    case mismatch(expected: String, found: String)
+    /// Something that was said of it does not hold.
+    case mismatch(Mismatch)
     /// It could not be had; the text says why.
     case missing(String)
     /// It was had, and nothing can be said of it; the text says why.
     case unverifiable(String)
+    /// It is of another release than what it belongs to.
+    case skew(Skew)
+
+    package static func mismatch(expected: String, found: String) -> Verdict {
+        let failure = Claim.Failure(
+            source: "digest", subject: .decoded, expected: expected, found: found, hint: nil)
+        return .mismatch(Mismatch(failures: [failure], expectedByteCount: nil, foundByteCount: nil))
+    }
 
     package var name: String {
         switch self {
@@ -13,14 +22,16 @@ package enum Verdict: Sendable, Equatable {
         case .mismatch: "mismatch"
         case .missing: "missing"
         case .unverifiable: "unverifiable"
+        case .skew: "skew"
         }
     }
 
     package var detail: String? {
         switch self {
         case .verified: nil
-        case .mismatch(let expected, let found): "expected \(expected), found \(found)"
+        case .mismatch(let mismatch): mismatch.description
         case .missing(let reason), .unverifiable(let reason): reason
+        case .skew(let skew): skew.description
         }
     }
 }

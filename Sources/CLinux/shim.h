@@ -1,6 +1,7 @@
 #ifndef LARDER_CLINUX_SHIM_H
 #define LARDER_CLINUX_SHIM_H
 
+#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -12,6 +13,13 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
 
 static inline int larder_accept_nonblocking(int listener) {
     return accept4(listener, 0, 0, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+static inline ssize_t larder_send_two(
+    int socket, const void *first, size_t first_count, const void *second, size_t second_count, int flags) {
+    struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    return sendmsg(socket, &message, flags);
 }
 
 static inline int larder_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {

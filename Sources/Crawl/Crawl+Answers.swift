@@ -8,8 +8,11 @@ extension Crawl {
         report.add(result)
         frontier.received(result.wireByteCount)
         if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
+        if result.number & Self.probeBit != 0 { return try probeFetched(result) }
         let held = asked.removeValue(forKey: result.number)
         frontier.came(result.number, from: result.exchange?.reach ?? .publicNetwork)
+        if result.exchange?.version == .http2 { frontier.multiplexes(result.number) }
+        try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
             if response.status == 304, let held {
@@ -21,7 +24,6 @@ extension Crawl {
             // A full disk or no memory: going on would only lose more.
             throw .fetch(failure)
         case .failure(let failure):
-            try keepPartials(of: [result])
             frontier.failed(result.number, .fetch(failure), after: result.exchange?.timings.latency, now: now)
         }
         if let held { try fallBack(result.number, to: held) }
@@ -41,15 +43,17 @@ extension Crawl {
         }
     }
 
-    func keepPartials(of results: [FetchResult]) throws(CrawlError) {
-        for result in results {
-            guard let partial = result.partial else { continue }
-            try storing { () throws(StoreError) in
-                try partials.keep(
-                    HeldPart(
-                        href: result.url.href, path: partial.path, byteCount: partial.byteCount,
-                        fields: partial.fields.block))
-            }
+    /// What is there of a body is gone on with by the next attempt, be it of this run or of a later one.
+    func keepPartial(of result: FetchResult) throws(CrawlError) {
+        guard let partial = result.partial else { return }
+        if case .response(let response) = result.outcome, !Failure.status(response.status).mayPass {
+            return partial.discard()
+        }
+        try storing { () throws(StoreError) in
+            try partials.keep(
+                HeldPart(
+                    href: result.url.href, path: partial.path, byteCount: partial.byteCount,
+                    fields: partial.fields.block))
         }
     }
 
@@ -95,7 +99,7 @@ extension Crawl {
             number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
-        job.wantsWords = role == .page && frontier.traps.wantsWords(of: url)
+        job.wantsWords = role == .page && frontier.wantsWords(of: number)
         scanning += 1
         scanningByteCount += job.byteCount
         pool.add(job)
@@ -121,7 +125,9 @@ extension Crawl {
                 }
             }
         }
-        if let print = result.print { frontier.read(result.number, print, newFrom: known) }
+        if let print = result.print {
+            frontier.read(result.number, print, newFrom: known, saysNotFound: result.saysNotFound)
+        }
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
     }
 
@@ -131,7 +137,7 @@ extension Crawl {
     }
 
     /// Keeps a response that needs no body: a redirect, or a tombstone.
-    private func keepHead(_ number: UInt32, _ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
+    func keepHead(_ number: UInt32, _ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
         var head = NewResponse(
             href: url.href, referrer: frontier.referrer(of: number)?.href, status: response.status,
             role: frontier.role(of: number).rawValue, fields: response.fields.block,
@@ -139,40 +145,6 @@ extension Crawl {
         head.number = number
         head.flags = ResponseFlags(frontier.reach(of: number))
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
-    }
-}
-
-extension Crawl {
-    /// What robots.txt says is kept like everything else, so that it can be explained later.
-    private func robotsFetched(_ result: FetchResult) throws(CrawlError) {
-        let host = Int(result.number & ~Self.robotsBit)
-        switch result.outcome {
-        case .failure(let failure) where failure.kind == .machine:
-            throw .fetch(failure)
-        case .failure(let failure):
-            frontier.robotsFailed(host: host, failure.description, now: now)
-        case .response(let response):
-            let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
-            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
-            let next = frontier.robotsAnswered(
-                host: host, status: response.status, location: location, body: body.span, now: now)
-            if (200..<300).contains(response.status) {
-                // As any file that nobody looks into for links.
-                let job = ScanJob(
-                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
-                    time: Self.secondsSinceEpoch())
-                scanning += 1
-                scanningByteCount += job.byteCount
-                pool.add(job)
-            } else {
-                response.body.discard()
-            }
-            if let next {
-                var request = FetchRequest(number: result.number, url: next)
-                request.reach = plan.mayReachPrivate ? .thisMachine : result.exchange?.reach ?? .publicNetwork
-                loop.start(request)
-            }
-        }
     }
 }
 

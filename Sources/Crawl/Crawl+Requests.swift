@@ -5,11 +5,14 @@ internal import Web
 extension Crawl {
     /// Numbers of robots.txt files: those of hosts, with this bit.
     static let robotsBit: UInt32 = 1 << 31
+    /// Numbers of probes: those of hosts, with this bit.
+    static let probeBit: UInt32 = 1 << 30
 
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
-        case .robots(let host, let url): startRobots(host, url)
+        case .robots(let host, let url, let reach): ask(UInt32(host) | Self.robotsBit, url, reach)
+        case .probe(let host, let url, let reach): ask(UInt32(host) | Self.probeBit, url, reach)
         }
     }
 
@@ -40,8 +43,11 @@ extension Crawl {
         loop.start(request)
     }
 
-    private func startRobots(_ host: Int, _ url: WebURL) {
-        loop.start(FetchRequest(number: UInt32(host) | Self.robotsBit, url: url))
+    /// For what is no entry.
+    func ask(_ number: UInt32, _ url: WebURL, _ reach: Reach) {
+        var request = FetchRequest(number: number, url: url)
+        request.reach = plan.mayReachPrivate ? .thisMachine : reach
+        loop.start(request)
     }
 
     /// Goes on from what is held without asking for it. False for a redirect that leads nowhere.
@@ -49,7 +55,7 @@ extension Crawl {
     private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
         frontier.came(number, from: held.flags.reach)
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
-            return frontier.redirected(number, to: redirect.url)
+            return frontier.redirected(number, to: redirect.url, isRecalled: true)
         }
         frontier.recalled(number)
         try follow(number, held)
@@ -59,6 +65,8 @@ extension Crawl {
     /// The links of what is held, out of their lists: its body is looked into only where there are none.
     func follow(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) {
         guard let recall else { return }
+        // Of what a sitemap names, its list does not tell what is another sitemap.
+        guard frontier.role(of: number) != .guide else { return scan(number, frontier.url(number), .held(held)) }
         let isListed = try storing { () throws(StoreError) in
             try recall.eachLink(of: held) { heard, kind in
                 frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)

@@ -1,6 +1,7 @@
 package import Fetch
 internal import Glibc
 internal import Store
+internal import Synchronization
 internal import Web
 
 /// Drives one prefetch: carries out what the frontier says, on the thread that calls `run`, which is libcurl's too.
@@ -75,6 +76,8 @@ package final class Crawl {
         defer { interruption.wakes(nil) }
         for url in plan.start { frontier.start(url) }
         for url in plan.sitemaps { frontier.startGuide(url) }
+        for url in plan.requisites { frontier.startRequisite(url) }
+        for (url, isPage) in plan.missed { frontier.startGuess(url, isPage: isPage) }
         var failure: CrawlError?
         do throws(CrawlError) {
             try go()
@@ -84,13 +87,13 @@ package final class Crawl {
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
-            try keepPartials(of: loop.abandon())
+            for result in loop.abandon() { try keepPartial(of: result) }
         } catch {
             failure = failure ?? error
         }
         report.tell(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
         do throws(StoreError) {
-            try writes.finish(failure == nil ? report.ending(now: Self.secondsSinceEpoch()) : .keepOpen)
+            try end(hasFailed: failure != nil)
         } catch {
             // The first error is the one that tells.
             failure = failure ?? .store(error)
@@ -105,10 +108,30 @@ package final class Crawl {
         return report
     }
 
+    /// A visit that would be published has to pass the gate, once all of it is stored.
+    private func end(hasFailed: Bool) throws(StoreError) {
+        let now = Self.secondsSinceEpoch()
+        let ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        guard case .publish = ending, let gate = plan.gate else { return try writes.finish(ending) }
+        let visit = report.visit
+        let passed = Atomic(true)
+        try writes.finish { () throws(StoreError) in
+            if try gate(visit) { return ending }
+            passed.store(false, ordering: .relaxed)
+            return .holdBack(now: now)
+        }
+        report.isPublished = passed.load(ordering: .relaxed)
+        report.isHeldBack = !report.isPublished
+    }
+
     private func go() throws(CrawlError) {
         while !interruption.isRequested {
-            while mayScanMore, let task = frontier.next(now: now) { try start(task) }
-            guard !frontier.isDone || scanning > 0 else { return }
+            // What is held already is done at once: of that there may be much.
+            while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
+                try start(task)
+                tellProgress()
+            }
+            if frontier.isOutOfTime || frontier.isDone && scanning == 0 { return }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
             tellProgress()

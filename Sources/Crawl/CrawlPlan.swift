@@ -8,6 +8,12 @@ package struct CrawlPlan: Sendable {
     package var start: [WebURL]
     /// Lists of pages that the user names.
     package var sitemaps: [WebURL] = []
+    /// What the site needs, whether a page says so or not.
+    package var requisites: [WebURL] = []
+    /// What was looked for in the larder and not held.
+    package var missed: [(url: WebURL, isPage: Bool)] = []
+    /// Asked whether a complete visit, all of which is stored, may be published.
+    package var gate: (@Sendable (_ visit: Int64) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
     package var scope = ScopeOptions()

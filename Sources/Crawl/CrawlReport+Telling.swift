@@ -32,6 +32,8 @@ extension CrawlReport {
             case .done:
                 isAnyStartHeld = isAnyStartHeld || record.flags.contains(.isStart)
                 switch record.role {
+                case .page where record.flags.contains(.isSoftNotFound):
+                    missing.append(missing(number, .softNotFound, frontier, isKeptFromBefore: false))
                 case .page: pages += 1
                 case .requisite: requisites += 1
                 case .guide: break
@@ -42,10 +44,7 @@ extension CrawlReport {
                 wrongGuesses += 1
             case .failed(let failure):
                 missing.append(
-                    Missing(
-                        url: frontier.url(number), isRequisite: record.role == .requisite, failure: failure,
-                        chain: frontier.chain(to: number).dropLast(), isKeptFromBefore: keptFromBefore.contains(number))
-                )
+                    missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
                 skipped.append(
                     Skipped(url: frontier.url(number), reason: reason, referrer: frontier.referrer(of: number)))
@@ -61,6 +60,14 @@ extension CrawlReport {
         }
         // A visit of which not even the start was reached says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
+    }
+
+    private func missing(
+        _ number: UInt32, _ failure: Failure, _ frontier: Frontier, isKeptFromBefore: Bool
+    ) -> Missing {
+        Missing(
+            url: frontier.url(number), isRequisite: frontier.role(of: number) == .requisite, failure: failure,
+            chain: frontier.chain(to: number).dropLast(), isKeptFromBefore: isKeptFromBefore)
     }
 
     func ending(now: Int64) -> VisitEnding {

@@ -9,6 +9,8 @@ package struct CrawlReport: Sendable {
     package var isInterrupted = false
     /// Readers see this visit from now on.
     package var isPublished = false
+    /// It is complete, and the gate did not let it pass.
+    package var isHeldBack = false
     package var pages = 0
     package var requisites = 0
     package var redirects = 0

@@ -1,50 +1,84 @@
+internal import CLinux
+internal import Glibc
 package import Store
 internal import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
 package final class MirrorServer: Sendable {
     private let server: HTTPServer
+    private let layout: OriginLayout
     private let pressure: MemoryPressure?
+    private let housekeeping: Housekeeping?
+    private let loading: Loading?
 
     /// - Parameters:
     ///   - port: 0 lets the kernel choose.
     ///   - memoryLimit: how much of what was answered is kept ready, in bytes, over all threads.
     ///   - secondsBetweenLooks: how long a change of the store may stay unseen; 0 looks for each request.
     package init(
-        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1
+        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1,
+        options: MirrorOptions = MirrorOptions()
     ) throws(ServerError) {
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit)
-        pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
-        server = try HTTPServer(port: port, threadCount: threadCount) { (port) throws(ServerError) in
+        let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
+        let loading = try options.load.map { (load) throws(ServerError) in
+            try Loading(
+                folder, policy: options.policy, profile: options.profile, load: load)
+        }
+        self.loading = loading
+        server = try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
+            (port) throws(ServerError) in
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
-                return MirrorResponder(store, port: port, tier: tier)
+                return MirrorResponder(
+                    store, context: MirrorContext(options, port: port, tier: tier, notes: notes, loading: loading))
             } catch {
                 throw ServerError(error)
             }
         }
+        layout = OriginLayout(port: server.port, root: options.root.flatMap(RootOrigin.init))
+            .seen(from: "localhost:\(server.port)")
+        do throws(ServerError) {
+            pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
+            housekeeping = try notes.map { (notes) throws(ServerError) in
+                let keeper = NoteKeeper(folder, notes: notes, tier: tier)
+                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write() }
+            }
+        } catch {
+            server.stopAndWait()
+            throw error
+        }
     }
+
+    private static let secondsBetweenNotes: Int32 = 60
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
+    /// Ends what is under way, writes down what was served, and returns when every thread is done. From any thread, and as
+    /// often as one likes.
     package func stop() {
         server.stopAndWait()
+        loading?.stop()
+        housekeeping?.stop()
         pressure?.stop()
     }
 
     private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {
         do throws(StoreError) {
-            return try MemoryPressure(held: { tier.byteCount }, shrink: { tier.shrink(to: $0) })
+            return try MemoryPressure(
+                held: { tier.byteCount },
+                shrink: { byteCount in
+                    tier.shrink(to: byteCount)
+                    // What is free inside the heap is no help to those who wait.
+                    _ = malloc_trim(0)
+                })
         } catch {
             throw ServerError(error)
         }
     }
-}
 
-extension MirrorServer {
-    /// Where an http or https URL is shown; nil for anything else.
+    /// Where this machine is shown an http or https URL; nil for anything else.
     package func address(of url: String) -> String? {
-        WebURL(url).flatMap(OriginLayout(port: port).address)
+        WebURL(url).flatMap(layout.address)
     }
 }

@@ -24,6 +24,8 @@ package struct StoreFolder: Sendable, Equatable {
 
     package var exists: Bool { access(database, F_OK) == 0 }
 
+    var isWritable: Bool { access(path, W_OK) == 0 && access(database, W_OK) == 0 }
+
     /// A store that this user cannot write to, and that nobody has left in the middle of a write.
     var isSealed: Bool {
         guard access(path, W_OK) != 0 else { return false }

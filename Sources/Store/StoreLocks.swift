@@ -14,7 +14,25 @@ struct StoreLocks: ~Copyable {
     }
 
     deinit {
+        // A process that is just being started has the file open too until it becomes another program.
+        var all = flock()
+        all.l_type = Int16(F_UNLCK)
+        all.l_whence = Int16(SEEK_SET)
+        _ = fcntl(file, Self.setLockOfDescription, &all)
         close(file)
+    }
+
+    /// What only one may do at a time, each at a byte of its own that is no site's.
+    enum Task: Int64 {
+        case settingUp = 0x4000_0000_0000_0000
+    }
+
+    /// Runs `body` when nobody else is at the task; waits until then.
+    func whileAlone(_ task: Task, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        _ = try lock(task.rawValue, F_WRLCK, waiting: true)
+        let result = Result { () throws(StoreError) in try body() }
+        _ = try lock(task.rawValue, F_UNLCK)
+        try result.get()
     }
 
     /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever comes meanwhile

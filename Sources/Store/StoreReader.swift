@@ -57,6 +57,12 @@ package final class StoreReader {
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
         }
         guard try Migration.isNeeded(connection) else { return connection }
+        guard folder.isWritable else {
+            throw StoreError(
+                .denied, doing: "bring up to date", path: folder.path,
+                detail: "an earlier larder made it, and this user may not write to it",
+                advice: "run larder status on it once as a user who may, or name a copy of it with --store")
+        }
         _ = try StoreWriter(folder)
         return try Connection(folder.database, access: .readOnly)
     }

@@ -24,15 +24,17 @@ package final class StoreWriter {
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
         try folder.create()
+        let locks = try StoreLocks(folder)
         let connection = try Connection(folder.database, access: .readWrite)
-        try Schema.prepare(connection)
+        // SQLite does not wait for its turn to change how a database keeps its log.
+        try locks.whileAlone(.settingUp) { () throws(StoreError) in try Schema.prepare(connection) }
         self.connection = connection
-        locks = try StoreLocks(folder)
         try locks.join { () throws(StoreError) in
             // What killed runs left there is nobody's, as long as no other run is at work.
             folder.clearIncoming()
             if try Migration.isNeeded(connection) { try Migration.run(connection) }
         }
+        self.locks = locks
         guard try !Migration.isNeeded(connection) else {
             throw StoreError(
                 .busy, doing: "bring up to date", path: folder.path, detail: "an earlier larder is writing to it")
@@ -144,6 +146,13 @@ package final class StoreWriter {
             }
         case .keepOpen:
             break
+        case .holdBack(let now):
+            let published =
+                try connection.prepare("SELECT published FROM site WHERE id = ?")
+                .first(.integer(visit.site)) { $0.optionalInteger(0) } ?? nil
+            // Where nothing was published, readers would see it.
+            guard published != nil else { return try end(visit, .forget) }
+            try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(.integer(now), .integer(visit.id))
         case .forget:
             try transaction { () throws(StoreError) in
                 try connection.prepare("DELETE FROM response WHERE visit = ?").run(.integer(visit.id))
@@ -248,7 +257,8 @@ package final class StoreWriter {
         let known = try findBody.first(.blob(body.sha256), .text(body.form), read: { $0.integer(0) })
         guard let known else {
             throw StoreError(
-                .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more")
+                .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more"
+            )
         }
         return known
     }
@@ -287,6 +297,8 @@ package enum VisitEnding: Sendable, Equatable {
     case publish(now: Int64)
     /// The next run of the site goes on with it.
     case keepOpen
+    /// It is complete, and not as it must be: readers go on seeing the one before.
+    case holdBack(now: Int64)
     /// Not even the start was reached: what was learnt on the way says nothing about the site.
     case forget
 }

@@ -13,7 +13,7 @@ package final class WriteQueue: Sendable {
         var batch = Batch()
         var byteCount = 0
         var isClosed = false
-        var ending = VisitEnding.keepOpen
+        var ending: @Sendable () throws(StoreError) -> VisitEnding = { .keepOpen }
         var failure: StoreError?
     }
 
@@ -29,7 +29,7 @@ package final class WriteQueue: Sendable {
                 while let batch = Self.nextBatch(gate) {
                     try lent.writer.add(batch.responses, links: batch.links, to: visit)
                 }
-                try lent.writer.end(visit, gate.change { $0.ending })
+                try lent.writer.end(visit, try gate.change { $0.ending }())
             } catch {
                 // From here on nothing is kept; whoever adds or finishes is told why.
                 gate.change { $0.failure = error }
@@ -65,6 +65,13 @@ package final class WriteQueue: Sendable {
 
     /// Returns when everything that was added is committed and the visit has ended as said.
     package func finish(_ ending: VisitEnding) throws(StoreError) {
+        try finish { ending }
+    }
+
+    /// The same, where how it ends depends on what is committed: `ending` is called when all of it is, on the queue's thread.
+    package func finish(
+        _ ending: @escaping @Sendable () throws(StoreError) -> VisitEnding
+    ) throws(StoreError) {
         gate.change { state in
             state.isClosed = true
             state.ending = ending

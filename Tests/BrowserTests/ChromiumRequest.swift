@@ -16,6 +16,9 @@ struct ChromiumRequest: Sendable, Equatable, CustomStringConvertible {
     /// A browser asks for this file when a page names no icon, and shows nothing when it is not there.
     var isIconGuess: Bool { type == "Other" && url.hasSuffix("/favicon.ico") }
 
+    /// The larder's own part of a page.
+    var isForShim: Bool { url.contains("/-/larder/shim.js?") }
+
     /// What a person would see as missing.
     var isFailure: Bool {
         if isIconGuess { return false }

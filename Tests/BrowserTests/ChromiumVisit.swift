@@ -163,6 +163,10 @@ final class ChromiumVisit {
             } catch {
                 setUpError = error
             }
+        case "Page.frameNavigated":
+            // A page may lead on before it has loaded, and then never does.
+            guard let frame = parameters?["frame"], frame["parentId"] == nil, awaitedLoad != nil else { return }
+            awaitedLoad = frame["loaderId"]?.string
         case "Page.lifecycleEvent":
             guard parameters?["name"]?.string == "load", let loader = parameters?["loaderId"]?.string else { return }
             loaded.insert(loader)

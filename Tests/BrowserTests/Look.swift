@@ -18,7 +18,7 @@ struct Look {
         text = try visit.text()
         title = try visit.evaluate("document.title")?.string
         picture = try visit.screenshot()
-        requestCount = visit.requests.filter { !$0.isIconGuess }.count
+        requestCount = visit.requests.filter { !$0.isIconGuess && !$0.isForShim }.count
         failures = Set(visit.failures.map { String($0.url.split(separator: "/").dropFirst(2).joined(separator: "/")) })
     }
 

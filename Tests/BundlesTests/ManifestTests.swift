@@ -1,99 +1,153 @@
 import Bundles
 import Digest
 import Testing
+import Web
 
 @Suite struct ManifestTests {
     private static let md5 = "d41d8cd98f00b204e9800998ecf8427e"
 
     @Test func `our own form is read with every key`() throws {
         let text = """
-            {"site": "demo", "start": ["/"], "bundles": [
-              {"url": "/a.js", "md5": "\(Self.md5)", "size": 0, "required": false},
-              {"url": "/b.js", "sha256": "\(String(repeating: "0", count: 64))"}
+            {"$schema": "larder.schema.json", "site": "demo", "version": "2", "base": "https://a.example/",
+             "start": ["/", "/docs/"], "scope": "domain", "depth": 3, "include": ["/blog/**"],
+             "exclude": ["ads.example"],
+             "headers": ["Accept-Language: en", "api.example:8080 X-Key: a b"], "policy": "prefer-cache",
+             "rules": ["/api/** max-age=600"], "bundles": [
+              {"url": "/a.js", "md5": "\(Self.md5)", "size": 0, "required": false, "version": "7"},
+              {"url": "/b.js", "sha256": "\(String(repeating: "0", count: 64))", "integrity": "\(Sample.sri)"}
             ]}
             """
-        let manifest = try Manifest(Array(text.utf8), file: "m.json")
+        let manifest = try Sample.manifest(text)
         #expect(manifest.site == "demo")
-        #expect(manifest.start == ["/"])
+        #expect(manifest.version == "2")
+        #expect(manifest.base == "https://a.example/")
+        #expect(manifest.start == ["/", "/docs/"])
+        #expect(manifest.wishes.extent == .domain)
+        #expect(manifest.wishes.depth == 3)
+        #expect(manifest.wishes.include == ["/blog/**"])
+        #expect(manifest.wishes.exclude == ["ads.example"])
+        #expect(manifest.wishes.headers.count == 2)
+        #expect(manifest.wishes.policy == .preferCache)
+        #expect(manifest.wishes.rules == ["/api/** max-age=600"])
         #expect(manifest.bundles.map(\.reference) == ["/a.js", "/b.js"])
         #expect(manifest.bundles[0].digests.map(\.hex) == [Self.md5])
         #expect(manifest.bundles[0].byteCount == 0)
+        #expect(manifest.bundles[0].version == "7")
         #expect(!manifest.bundles[0].isRequired)
         #expect(manifest.bundles[1].isRequired)
+        #expect(manifest.bundles[1].algorithms(of: .decoded) == [.sha256, .sha384])
     }
 
-    @Test func `a Weex update configuration is read, and its outer digest is no bundle's`() throws {
-        let text = """
-            {"md5": "short", "version": "1.0", "pages": [
-              {"page": "index", "h5": "", "js": "https://a.example/i.js", "md5": "\(Self.md5)"},
-              {"page": "built in", "js": "", "md5": ""}
-            ]}
-            """
-        let manifest = try Manifest(Array(text.utf8), file: "m.json")
-        #expect(
-            manifest.bundles == [
-                Bundle(reference: "https://a.example/i.js", digests: [try #require(Digest(.md5, hex: Self.md5))])
-            ])
+    @Test func `a site without bundles is a manifest`() throws {
+        #expect(try Sample.manifest("{\"start\": [\"https://a.example/\"]}").bundles.isEmpty)
     }
 
-    @Test(arguments: [
-        ("[]", "m.json:1:1: expected an object, found an array"),
-        ("{\"bundles\": 1}", "m.json:1:13: \"bundles\" wants an array, found a number"),
-        ("{\n \"bundels\": []}", "m.json:2:2: unknown key \"bundels\""),
-        ("{\"bundles\": [{\"url\": \"/a\"}]}", "m.json:1:14: the bundle has no digest"),
-        ("{\"bundles\": [{\"md5\": \"\(md5)\"}]}", "m.json:1:14: \"url\" is missing"),
+    /// The text, whether a schema can know that it is wrong, and what the error says.
+    static let mistakes: [(text: String, isInSchema: Bool, message: String)] = [
+        ("[]", true, "m:1:1: expected an object"),
+        ("{\"site\": \"x\"}", true, "m:1:1: expected \"bundles\" or \"start\", found neither"),
+        ("{\"bundles\": 1}", true, "m:1:13: bundles: expected an array, found a number"),
+        ("{\"bundles\": []}", true, "m:1:13: bundles: expected at least one element, found an empty list"),
+        ("{\"start\": []}", true, "start: expected at least one element"),
+        ("{\"start\": [\"\"]}", true, "start[0]: expected a text, found an empty one"),
+        ("{\"start\": [\"/a\", \"/a\"]}", true, "start[1]: \"/a\" is listed twice"),
+        ("{\n \"bundels\": []}", true, "m:2:2: bundels: unknown key: did you mean \"bundles\"?"),
         (
-            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"abc\"}]}",
-            "wants the 32 hexadecimal digits of MD5, found \"abc\""
+            "{\"start\": [\"/\"], \"zzzzzzzz\": 1}", true,
+            "zzzzzzzz: unknown key: expected one of $schema, site, version"
         ),
-        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": 5}]}", "\"md5\" wants a string, found a number"),
-        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": -1}]}", "\"size\" wants a count of bytes"),
+        ("{\"start\": [\"/\"], \"site\": \"a\", \"site\": \"b\"}", false, "site: the key stands here twice"),
+        ("{\"start\": [\"/\"], \"site\": \"\"}", true, "site: expected a text, found an empty one"),
+        ("{\"start\": [\"/\"], \"scope\": \"hots\"}", true, "found \"hots\": did you mean \"host\"?"),
+        ("{\"start\": [\"/\"], \"depth\": -1}", true, "depth: expected a count of links, found -1"),
+        ("{\"start\": [\"/\"], \"depth\": 1.5}", true, "depth: expected a count of links, found 1.5"),
+        ("{\"start\": [\"/\"], \"policy\": \"ofline\"}", true, "did you mean \"offline\"?"),
+        ("{\"start\": [\"/\"], \"policy\": null}", true, "policy: expected a string, found null"),
+        ("{\"start\": [\"/\"], \"headers\": [\"Accept\"]}", true, "headers[0]: expected \"Name: value\""),
+        ("{\"start\": [\"/\"], \"headers\": [\"A: b\\r\\nC: d\"]}", true, "headers[0]: expected \"Name: value\""),
+        ("{\"start\": [\"/\"], \"headers\": {\"A\": \"b\"}}", true, "headers: expected an array, found an object"),
+        ("{\"start\": [\"/\"], \"rules\": [\"/a\"]}", false, "rules[0]: expected a rule such as"),
+        ("{\"start\": [\"/\"], \"rules\": [\"/a max-ag=3\"]}", false, "\"max-ag=3\" is nothing that a rule can set"),
+        ("{\"bundles\": [7]}", true, "bundles[0]: expected an object, found a number"),
+        ("{\"bundles\": [{\"url\": \"/a\"}]}", true, "m:1:14: bundles[0]: expected a digest"),
+        ("{\"bundles\": [{\"md5\": \"\(md5)\"}]}", true, "m:1:14: bundles[0].url: expected a URL, found nothing"),
+        ("{\"bundles\": [{\"url\": \"\", \"md5\": \"\(md5)\"}]}", true, "bundles[0].url: expected a text"),
         (
-            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\"},\n{\"url\": \"/a\", \"sha1\": \"\(md5)00000000\"}]}",
-            "m.json:2:1: /a stands here twice, with different digests"
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"abc\"}]}", true,
+            "m:1:35: bundles[0].md5: expected the 32 hexadecimal digits of MD5, found \"abc\""
         ),
-        ("{\"pages\": [{\"js\": \"/a\"}]}", "the page has no \"md5\""),
-        ("{\"pages\": [{\"js\": \"/a\", \"md5\": \"12\"}]}", "found \"12\""),
-        ("{\"bundles\": [", "m.json:1:14: expected"),
-    ])
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5.dropLast())g\"}]}", true,
+            "bundles[0].md5: expected the 32"
+        ),
+        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": 5}]}", true, "bundles[0].md5: expected a string, found a number"),
+        ("{\"bundles\": [{\"url\": \"/a\", \"md-5\": \"\(md5)\"}]}", true, "unknown key: did you mean \"md5\"?"),
+        ("{\"bundles\": [{\"url\": \"/a\", \"sha265\": \"\"}]}", true, "unknown key: did you mean \"sha256\"?"),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"sha256-%\"}]}", true,
+            "integrity: expected sha256-, sha384-"
+        ),
+        ("{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"md5-AAAA\"}]}", true, "found \"md5-AAAA\""),
+        ("{\"bundles\": [{\"url\": \"/a\", \"integrity\": \"sha256-AAAA\"}]}", false, "found \"sha256-AAAA\""),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": -1}]}", true,
+            "bundles[0].size: expected a count of bytes, found -1"
+        ),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"size\": \"1\"}]}", true,
+            "size: expected a count of bytes"
+        ),
+        ("{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\", \"required\": 1}]}", true, "expected true or false"),
+        (
+            "{\"bundles\": [{\"url\": \"/a\", \"md5\": \"\(md5)\"},\n{\"url\": \"/a\", \"md5\": \"\(md5)\"}]}", false,
+            "m:2:9: bundles[1].url: the URL is listed twice"
+        ),
+        ("{\"bundles\": [", false, "m:1:14: expected"),
+    ]
+
+    @Test(arguments: mistakes.map { ($0.text, $0.message) })
     func `what is wrong is refused with its place and what was expected`(text: String, message: String) {
-        let error = #expect(throws: ManifestError.self) { try Manifest(Array(text.utf8), file: "m.json") }
+        let error = #expect(throws: ManifestError.self) { try Sample.manifest(text, .larder) }
         #expect(error?.description.contains(message) == true, "\(error?.description ?? "")")
     }
 
     @Test func `ten thousand bundles are read at once`() throws {
         let items = (0..<10_000).map { "{\"url\": \"/\($0).js\", \"md5\": \"\(Self.md5)\"}" }
         let text = "{\"bundles\": [\(items.joined(separator: ","))]}"
-        #expect(try Manifest(Array(text.utf8), file: "m.json").bundles.count == 10_000)
-    }
-}
-
-@Suite struct BundleMeterTests {
-    private static let body = Array("bundle".utf8)
-
-    private func bundle(_ algorithms: [DigestAlgorithm], of bytes: [UInt8] = body, byteCount: Int? = nil) -> Bundle {
-        Bundle(
-            reference: "/a", digests: algorithms.map { DigestStream.digest($0, of: bytes.span) }, byteCount: byteCount)
+        #expect(try Sample.manifest(text).bundles.count == 10_000)
     }
 
-    @Test func `bytes that agree with every digest are verified`() {
-        #expect(BundleMeter.verdict(on: bundle([.md5, .sha256], byteCount: 6), bytes: Self.body) == .verified)
+    @Test func `what is written is read as the same, in the order of the references`() throws {
+        var manifest = Manifest(bundles: [
+            Bundle(
+                reference: "/b.js", claims: [Claim(Sample.digest(.sha256)), Claim(Sample.digest(.md5))],
+                version: "1", isRequired: false),
+            Bundle(
+                reference: "/a \"é.js", claims: [Claim(Integrity(Sample.sri)), Claim(byteCount: 23)]),
+        ])
+        manifest.site = "demo"
+        manifest.start = ["/"]
+        manifest.wishes.extent = .path
+        manifest.wishes.policy = .offline
+        manifest.wishes.headers = ["A: b"]
+        let text = manifest.json
+        #expect(text.hasSuffix("}\n"))
+        let again = try Sample.manifest(text)
+        #expect(again.bundles.map(\.reference) == ["/a \"é.js", "/b.js"])
+        #expect(again.bundles[1].digests.map(\.algorithm) == [.md5, .sha256])
+        #expect(again.bundles[1].version == "1" && !again.bundles[1].isRequired)
+        #expect(again.bundles[0] == manifest.bundles[1])
+        #expect(again.wishes == manifest.wishes)
+        #expect(again.json == text)
     }
 
-    @Test func `one digest that differs is a mismatch that names both`() throws {
-        let verdict = BundleMeter.verdict(on: bundle([.md5], of: [1]), bytes: Self.body)
-        guard case .mismatch(let expected, let found) = verdict else {
-            Issue.record("\(verdict)")
-            return
+    @Test func `what was read of another tool can be written as ours`() throws {
+        for sample in FormatSample.all where sample.good == "verified" {
+            var manifest = try Sample.manifest(sample.text)
+            manifest.bundles.removeAll { !$0.isProvable || $0.claims.contains { $0.source == "revision" } }
+            guard !manifest.bundles.isEmpty, sample.name != "webpack-assets-manifest" else { continue }
+            let again = try Sample.manifest(manifest.json)
+            #expect(again.bundles.count == manifest.bundles.count)
         }
-        #expect(expected == "MD5 55a54008ad1ba589aa210d2629c1df41")
-        #expect(found == DigestStream.digest(.md5, of: Self.body.span).description)
-    }
-
-    @Test func `another size is a mismatch, and no digest proves nothing`() {
-        #expect(
-            BundleMeter.verdict(on: bundle([.md5], byteCount: 7), bytes: Self.body)
-                == .mismatch(expected: "7 bytes", found: "6 bytes"))
-        #expect(BundleMeter.verdict(on: bundle([]), bytes: Self.body).name == "unverifiable")
     }
 }

@@ -81,7 +81,7 @@ import Web
     }
 
     @Test func `a check that this machine fails at says nothing about the bundle`() throws {
-        origin.on("/a.js", .file([UInt8](repeating: 97, count: 2_000_000), type: "text/javascript"))
+        origin.on("/a.js", .file([UInt8](repeating: 97, count: 3_000_000), type: "text/javascript"))
         let nowhere = home.file("nowhere")
         let ending = try larder("check", try manifest(naming: "/a.js"), environment: ["TMPDIR": nowhere])
         #expect(ending.status == 3, "\(ending)")
@@ -92,8 +92,8 @@ import Web
 
     @Test func `an interrupted check leaves nothing behind`() throws {
         let scratch = try TemporaryFolder()
-        let body = [UInt8](repeating: 97, count: 3_000_000)
-        origin.on("/a.js", .file(body, type: "text/javascript").dripping(2_000_000, every: .seconds(60)))
+        let body = [UInt8](repeating: 97, count: 4_000_000)
+        origin.on("/a.js", .file(body, type: "text/javascript").dripping(3_000_000, every: .seconds(60)))
         let command = try Command(
             ["check", try manifest(naming: "/a.js")], home: home, environment: ["TMPDIR": scratch.path])
         let deadline = ContinuousClock.now + .seconds(10)

@@ -18,6 +18,10 @@ extension Target {
 enum Targets {
     static var all: [any Target] {
         MarkupTarget.all
-            + [TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget()] as [any Target]
+            + [
+                TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
+                RequestTarget(),
+            ]
+            as [any Target]
     }
 }

@@ -20,7 +20,7 @@ import Testing
         ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", 200, true),
         ("HEAD / HTTP/1.0\r\nHost: a\r\n\r\n", 200, true),
         ("GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404, true),
-        ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 400, true),
+        ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, true),
     ])
     func `who ends the connection says so`(request: String, status: Int, isClosing: Bool) throws {
         defer { server.stop() }
@@ -38,7 +38,8 @@ import Testing
     @Test(arguments: [
         ("GET / HTTP/1.1\r\nHost: a\r\nX: ", 431),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n", 413),
-        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 413),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffff\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 3000000\r\n\r\n", 413),
         ("POST / HTTP/1.0\r\nHost: a\r\nContent-Length: 900000\r\n\r\n", 405),
         ("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 900000\r\n\r\n", 405),

@@ -106,10 +106,10 @@ import Testing
     }
 
     @Test func `what is not held is a miss at once, as a page for people`() throws {
-        let answer = try get("/unknown?<b>", fields: [("Accept", "text/html,*/*")])
+        let answer = try get("/unknown?a&<b>", fields: [("Accept", "text/html,*/*")])
         #expect(answer.status == 504)
         #expect(answer["Larder"] == "miss")
-        #expect(answer.text.contains("https://example.test/unknown?&lt;b&gt;"))
+        #expect(answer.text.contains("https://example.test/unknown?a&amp;%3Cb%3E"))
     }
 
     @Test(arguments: ["example.test", "evil.test", "localhost.evil.test", "example.test.localhost:1", ""])
@@ -129,13 +129,13 @@ import Testing
         #expect(try client.get("/favicon.ico", host: host).status == 404)
     }
 
-    @Test func `other methods are refused, and their body does not become a request`() throws {
+    @Test func `what was recorded of no other method is a miss, and its body does not become a request`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)
         let host = "example.test.localhost:\(port)"
         let smuggled = "GET /gone HTTP/1.1\r\nHost: \(host)\r\n\r\n"
         try client.send("POST / HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(smuggled.utf8.count)\r\n\r\n\(smuggled)")
-        #expect(try client.response().status == 405)
+        #expect(try client.response().status == 504)
         #expect(try client.get("/", host: host).status == 200)
     }
 
@@ -191,7 +191,8 @@ import Testing
             #expect(try answer(to: origin)["Access-Control-Allow-Origin"] == nil, "\(origin)")
         }
         // What one client was told is not what the next one gets.
-        #expect(try answer(to: nil).fields.map(\.name) == plain.fields.map(\.name))
+        func names(_ answer: RawResponse) -> [String] { answer.fields.map(\.name).filter { $0 != "Server-Timing" } }
+        #expect(try names(answer(to: nil)) == names(plain))
     }
 
     @Test func `another origin's condition is answered with its permission`() throws {
@@ -230,7 +231,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/a';touch${IFS}x;''", "https://example.test/a%27;touch${IFS}x;%27%27"),
+        ("/a';touch${IFS}x;''", "https://example.test/a%27;touch$%7BIFS%7Dx;%27%27"),
         ("/?q='$(id)'`id`", "https://example.test/?q=%27$(id)%27`id`"),
     ])
     func `the command that a miss offers cannot be left from within the address`(target: String, shown: String) throws {

@@ -71,6 +71,14 @@ import Testing
         ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", .get, false, 0),
         ("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 12\r\n\r\n", .other, true, 12),
         ("GETTY / HTTP/1.1\r\nHost: a\r\n\r\n", .other, true, 0),
+        ("get / HTTP/1.1\r\nHost: a\r\n\r\n", .other, true, 0),
+        ("GOT / HTTP/1.1\r\nHost: a\r\n\r\n", .other, true, 0),
+        ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", .other, true, 0),
+        ("GET / HTTP/1.7\r\nHost: a\r\n\r\n", .get, true, 0),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close ,y\r\n\r\n", .get, false, 0),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: closed, not-close\r\n\r\n", .get, true, 0),
+        ("GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", .get, true, 0),
+        ("GET / HTTP/1.0\r\n\r\n", .get, false, 0),
     ])
     func `methods, versions and fields are told apart`(
         text: String, method: RequestHead.Method, isKeptAlive: Bool, bodyCount: Int
@@ -82,9 +90,55 @@ import Testing
     }
 
     @Test(arguments: [
+        ("", false, RequestHead.Body.none), ("If-Match: *\r\n", true, .none), ("RANGE: x\r\n", true, .none),
+        ("If-Unmodified-Since: x\r\n", true, .none), ("If-Range: x\r\n", true, .none), ("X-If: x\r\n", false, .none),
+        ("Transfer-Encoding: Chunked\r\n", false, .chunked), ("Content-Length: 0\r\n", false, .none),
+        ("Content-Length: 007\r\n", false, .length(7)),
+    ])
+    func `conditions and bodies are known from the head`(
+        field: String, isConditional: Bool, body: RequestHead.Body
+    ) throws {
+        let text = "PUT / HTTP/1.1\r\nHost: a\r\n\(field)\r\n"
+        let head = try head(text)
+        #expect(head.isConditional == isConditional)
+        #expect(head.body == body)
+        #expect(part(text, head.methodName) == "PUT")
+        #expect(part(text, head.fields) == "Host: a\r\n\(field)")
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\r\nHost: a\r\n", "\r\n"), ("GET / HTTP/1.1\r\nHost: a\r\n\r", "\n"), ("GET /\n", "\n"),
+        ("GET /", "\r\n\r\nx"),
+    ])
+    func `a head that came in pieces is read again only when its end may be there`(first: String, second: String) {
+        let whole = Array((first + second).utf8)
+        for count in 1...whole.count {
+            let mayEnd = whole[..<count].withUnsafeBufferPointer { RequestHead.mayEnd($0, behind: count - 1) }
+            let end = whole[..<count].filter { $0 != 13 }.suffix(2)
+            let isEnd = whole[count - 1] == 10 && end == [10, 10]
+            #expect(mayEnd == isEnd, "\(count)")
+        }
+        #expect(whole.withUnsafeBufferPointer { RequestHead.mayEnd($0, behind: first.utf8.count) })
+    }
+
+    @Test(arguments: [
         ("nonsense\r\n\r\n", 400),
         ("GET /\r\n\r\n", 400),
-        ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505),
+        ("GET / HTTP/0.9\r\nHost: a\r\n\r\n", 505),
+        ("GET / HTTP/1\r\nHost: a\r\n\r\n", 400),
+        ("GET / HTTQ/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET  HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("G\u{0}T / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: a\r\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: a\u{7f}\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\n: a\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n", 417),
+        ("GET / HTTP/1.1\r\nHost: a\r\n\(String(repeating: "a:\r\n", count: 200))\r\n", 431),
         ("GET / HTTP/1.1\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n", 400),
@@ -100,9 +154,22 @@ import Testing
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n", 413),
-        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 1\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0x1\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length:\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501),
+        ("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         ("GET /\(String(repeating: "a", count: 40_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        ("GET /\(String(repeating: "a", count: 40_000))", 414),
         ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 70_000))", 431),
+        ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "a", count: 70_000))\r\n\r\n", 431),
     ])
     func `what could be taken in two ways is refused`(text: String, status: Int) {
         #expect(parse(text) == .refused(status))

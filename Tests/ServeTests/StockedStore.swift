@@ -17,17 +17,18 @@ struct StockedStore {
     let scratch: TemporaryFolder
     let folder: StoreFolder
 
-    init(_ entries: [Entry]) throws {
+    init(_ entries: [Entry], settings: String = "") throws {
         scratch = try TemporaryFolder()
         folder = StoreFolder(scratch.file("store"))
-        try publish(entries)
+        try publish(entries, settings: settings)
     }
 
     /// Adds a visit, and publishes it.
-    func publish(_ entries: [Entry]) throws {
+    func publish(_ entries: [Entry], settings: String = "") throws {
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 1)
         try writer.add(entries.map(response), to: visit)
+        try writer.keep(settings: settings, of: visit)
         try writer.end(visit, .publish(now: 2))
     }
 

@@ -103,4 +103,60 @@ import Testing
         try writer.publish(visit: first, of: site())
         #expect(try text("/") == "one")
     }
+
+    @Test func `a visit that others have overtaken is not gone on with, whatever the clock says`() throws {
+        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        try writer.end(given, .keepOpen)
+        let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
+        try writer.end(later, .publish(now: 200_001))
+        let again = try writer.begin(site: "s", start: ["s"], now: 100_001)
+        #expect(!again.isContinued)
+        #expect(again.id > later.id)
+    }
+
+    @Test func `what a visit that was given up shows stays before what is older`() throws {
+        let first = try visit(["/": "one", "/old": "old"])
+        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        let body = try NewBody(.bytes(Array("two".utf8)), form: "html;utf-8", links: [], in: folder)
+        try writer.add(
+            [
+                NewResponse(
+                    href: "/", referrer: nil, status: 200, role: 0, fields: "", fetched: 100_000, body: .new(body))
+            ], to: given)
+        try writer.end(given, .keepOpen)
+        let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
+        try writer.end(later, .publish(now: 200_001))
+        #expect(try text("/") == "two")
+        try writer.drop(visit: first, of: site())
+        #expect(try text("/") == "two")
+        #expect(try text("/old") == "old")
+        try writer.drop(visit: given.id, of: site())
+        #expect(try text("/") == "two")
+        #expect(try text("/old") == "old")
+    }
+
+    @Test func `who has read a site before others changed it does no harm`() throws {
+        let first = try visit(["/": "one"])
+        let second = try visit(["/": "two"])
+        let before = try site()
+        try writer.publish(visit: first, of: before)
+        let error = #expect(throws: StoreError.self) { try writer.drop(visit: first, of: before) }
+        #expect(error?.detail == "visit \(first) is the one that is served")
+        try writer.drop(visit: second, of: before)
+        let missing = #expect(throws: StoreError.self) { try writer.publish(visit: second, of: before) }
+        #expect(missing?.detail == "it has no complete visit \(second)")
+        #expect(try text("/") == "one")
+    }
+
+    @Test func `a site whose visit is open here is not changed either`() throws {
+        let first = try visit(["/": "one"])
+        let open = try writer.begin(site: "s", start: ["s"], now: 5)
+        #expect(throws: StoreError.self) { try writer.begin(site: "s", start: ["s"], now: 5) }
+        #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        // The site is held as it was.
+        let other = try StoreWriter(folder)
+        #expect(throws: StoreError.self) { try other.begin(site: "s", start: ["s"], now: 5) }
+        try writer.end(open, .forget)
+        try writer.publish(visit: first, of: site())
+    }
 }

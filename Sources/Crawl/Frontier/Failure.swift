@@ -11,13 +11,15 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case nowhere
     /// It is not what its address promises: a page of HTML in place of a script.
     case standIn
+    /// A page that says so, with a status that says the contrary.
+    case softNotFound
 
     /// Whether the same request may succeed a little later.
     var mayPass: Bool {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn: false
+        case .redirects, .nowhere, .standIn, .softNotFound: false
         }
     }
 
@@ -25,8 +27,9 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isObjection: Bool {
         switch self {
         case .status(let status): status == 429 || status == 503
-        case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn: false
+        // That a part does not fit the rest is nobody's haste.
+        case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
+        case .redirects, .nowhere, .standIn, .softNotFound: false
         }
     }
 
@@ -40,6 +43,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
         case .standIn: "the server sent something else in its place"
+        case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
     }
 }

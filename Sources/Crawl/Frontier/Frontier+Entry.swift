@@ -53,6 +53,8 @@ extension Frontier {
             static let isTold = Flags(rawValue: 4)
             /// Pages like it lead nowhere new: it comes after all others.
             static let isSlow = Flags(rawValue: 8)
+            /// It says that there is nothing, with a status that says the contrary.
+            static let isSoftNotFound = Flags(rawValue: 16)
         }
 
         static let nobody = UInt32.max

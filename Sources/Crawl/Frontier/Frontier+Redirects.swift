@@ -3,17 +3,19 @@ internal import Web
 extension Frontier {
     /// Its answer was a redirect; no target means that it does not say where. True when the redirect leads somewhere:
     /// one that does not is a failure, and takes no good copy's place.
-    mutating func redirected(_ number: UInt32, to target: WebURL?, after latency: Duration? = nil) -> Bool {
+    mutating func redirected(
+        _ number: UInt32, to target: WebURL?, after latency: Duration? = nil, isRecalled: Bool = false
+    ) -> Bool {
         let record = records[Int(number)]
         guard let target else {
-            ended(number, after: latency, failure: .nowhere)
+            ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
             return false
         }
         guard record.redirects < Self.mostRedirects, !leadsBack(target, to: number) else {
-            ended(number, after: latency, failure: .redirects)
+            ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
             return false
         }
-        ended(number, after: latency, failure: nil)
+        ended(number, after: latency, isRecalled: isRecalled, failure: nil)
         let next = hear(
             of: target, role: record.role, from: number, redirects: record.redirects + 1,
             flags: record.flags.intersection([.isStart, .isGuess]))

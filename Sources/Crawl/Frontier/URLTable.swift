@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Web
 
 /// URLs by number and back, in little more memory than their text takes: a crawl may hear of millions.
@@ -17,19 +18,25 @@ struct URLTable: Sendable {
 
     /// The number of an URL without a fragment, a new one when it has none yet.
     mutating func number(of url: WebURL) -> (number: UInt32, isNew: Bool) {
-        let bytes = Array(url.href.utf8.prefix(Self.longest))
-        let slot = slot(of: bytes.span)
-        if slots[slot] != 0 { return (slots[slot] - 1, false) }
-        let number = UInt32(places.count)
-        append(bytes)
-        slots[slot] = number + 1
-        if places.count * 2 > slots.count { grow() }
-        return (number, true)
+        var href = url.href
+        return href.withUTF8 { bytes in
+            let bytes = UnsafeBufferPointer(rebasing: bytes.prefix(Self.longest))
+            let slot = slot(of: bytes)
+            if slots[slot] != 0 { return (slots[slot] - 1, false) }
+            let number = UInt32(places.count)
+            append(bytes)
+            slots[slot] = number + 1
+            if places.count * 2 > slots.count { grow() }
+            return (number, true)
+        }
     }
 
     func find(_ url: WebURL) -> UInt32? {
-        let slot = slot(of: url.href.utf8.span)
-        return slots[slot] == 0 ? nil : slots[slot] - 1
+        var href = url.href
+        return href.withUTF8 { bytes in
+            let slot = slot(of: UnsafeBufferPointer(rebasing: bytes.prefix(Self.longest)))
+            return slots[slot] == 0 ? nil : slots[slot] - 1
+        }
     }
 
     func href(_ number: UInt32) -> String {
@@ -41,7 +48,7 @@ struct URLTable: Sendable {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
 
-    private mutating func append(_ bytes: [UInt8]) {
+    private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         if chunks.last.map({ $0.count + bytes.count > Self.chunkSize }) ?? true {
             chunks.append([])
             chunks[chunks.count - 1].reserveCapacity(chunks.count == 1 ? 0 : max(Self.chunkSize, bytes.count))
@@ -60,13 +67,17 @@ struct URLTable: Sendable {
     }
 
     /// The slot that has the text, or the one where it belongs.
-    private func slot(of bytes: Span<UInt8>) -> Int {
-        bytes.withUnsafeBufferPointer { bytes in
-            var slot = Self.hash(bytes) & (slots.count - 1)
-            while slots[slot] != 0, !withBytes(slots[slot] - 1, { $0.elementsEqual(bytes) }) {
-                slot = (slot + 1) & (slots.count - 1)
-            }
-            return slot
+    private func slot(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        var slot = Self.hash(bytes) & (slots.count - 1)
+        while slots[slot] != 0, !has(slots[slot] - 1, bytes) { slot = (slot + 1) & (slots.count - 1) }
+        return slot
+    }
+
+    private func has(_ number: UInt32, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        withBytes(number) { known in
+            guard known.count == bytes.count else { return false }
+            guard let left = known.baseAddress, let right = bytes.baseAddress else { return true }
+            return memcmp(left, right, bytes.count) == 0
         }
     }
 

@@ -3,17 +3,25 @@ struct WorkQueue: Sendable {
     private var numbers: [UInt32] = []
     private var head = 0
 
+    private static let mostBehind = 1024
+
+    var isEmpty: Bool { head == numbers.count }
+
     mutating func append(_ number: UInt32) {
         numbers.append(number)
     }
 
     mutating func popFirst() -> UInt32? {
         guard head < numbers.count else { return nil }
-        defer { head += 1 }
-        if head > 1024, head * 2 > numbers.count {
+        let number = numbers[head]
+        head += 1
+        if head == numbers.count {
+            numbers.removeAll(keepingCapacity: numbers.count <= Self.mostBehind)
+            head = 0
+        } else if head > Self.mostBehind, head * 2 > numbers.count {
             numbers.removeFirst(head)
             head = 0
         }
-        return numbers[head]
+        return number
     }
 }

@@ -112,8 +112,9 @@ extension RobotsGate {
         return nil
     }
 
-    /// No answer came, for this reason.
-    package mutating func failed(_ trouble: String, now: Duration) {
+    /// No answer came, for this reason; one that lasts is not waited for.
+    package mutating func failed(_ trouble: String, mayPass: Bool = true, now: Duration) {
+        if !mayPass { failures = max(failures, Self.delays.count) }
         fail(trouble, now: now)
     }
 

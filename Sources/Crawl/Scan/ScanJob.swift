@@ -36,6 +36,8 @@ struct ScanResult: Sendable {
     var links: [FoundLink] = []
     /// To know the content of a page again.
     var print: ContentPrint?
+    /// Its title speaks of nothing being there.
+    var saysNotFound = false
     /// Why the response was not kept.
     var refusal: Failure?
     /// Why the response could not be kept; the crawl ends with it.

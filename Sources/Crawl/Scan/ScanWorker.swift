@@ -83,8 +83,9 @@ final class ScanWorker {
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
             in: folder)
         if job.role == .page {
+            result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false
             result.print =
-                job.wantsWords
+                job.wantsWords || result.saysNotFound
                 ? ContentPrint(text: bytes.span) : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
         }
         return body
@@ -107,7 +108,16 @@ final class ScanWorker {
         let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
         guard format != .opaque else { return lines(of: bytes, url) }
         let table = scan(bytes, as: format, charset: mediaType?.charset)
-        return references.resolve(against: url, table: table)
+        let links = references.resolve(against: url, table: table)
+        guard Self.listsGuides(bytes) else { return links }
+        return links.map { FoundLink(url: $0.url, role: .guide) }
+    }
+
+    /// Whether it is a sitemap of sitemaps.
+    private static func listsGuides(_ bytes: [UInt8]) -> Bool {
+        let root = Array("<sitemapindex".utf8)
+        let beginning = bytes.prefix(inspectedByteCount)
+        return beginning.indices.contains { beginning[$0...].starts(with: root) }
     }
 
     /// Uncompressed, by the protocol of sitemaps.
@@ -134,6 +144,11 @@ final class ScanWorker {
     ) throws(StoreError) {
         guard let body = response.body else { return }
         let reader = try openReader()
+        if job.role == .guide {
+            let bytes = try reader.content(of: body)?.load()
+            result.links = bytes.map { guided(by: $0, nil, job.url) } ?? []
+            return
+        }
         let encoded = try reader.links(of: body)
         guard let table = try? LinkTable(decoding: encoded.span) else { return }
         references.removeAll()

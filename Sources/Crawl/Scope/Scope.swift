@@ -87,6 +87,9 @@ extension Scope {
         reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .requisite)
     }
 
+    /// Whether it matters how many links away from the start a page is.
+    var limitsDepth: Bool { options.depth != nil }
+
     /// A start URL is what the user asked for: only what cannot be fetched at all is refused.
     package func verdict(onStart url: WebURL) -> ScopeVerdict {
         url.isHTTP ? .followed(by: .start) : .skipped(.scheme)

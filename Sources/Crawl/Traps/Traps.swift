@@ -51,6 +51,9 @@ struct Traps: Sendable {
         flagged.isEmpty ? .fine : flagged[URLShape(url).key] ?? .fine
     }
 
+    /// Whether a page with the same content was told of lately.
+    func hasSeen(_ print: ContentPrint) -> Bool { contents.contains(print.digest) }
+
     /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on further
     /// ones like it.
     @discardableResult

@@ -1,67 +1,82 @@
-internal import Bundles
-internal import Web
-
-/// What a check found, bundle by bundle, in the order of the manifest.
+/// What a check found, item by item, in an order that stays.
 public struct CheckReport: Sendable, Equatable {
-    public let manifest: String
+    public enum Subject: Sendable, Equatable {
+        /// The bundles of a manifest, named as it was asked for.
+        case manifest(String)
+        /// Everything that the pages of a site need offline.
+        case site(String)
+    }
+
+    public let subject: Subject
+    /// Where was looked: the name of each place, in the order of every item's findings.
+    public let places: [String]
     public let items: [Item]
+    /// What makes the check fail, where the item is required.
+    public let failsOn: Set<Verdict>
+    /// What the manifest says that cannot be checked.
+    public var notes: [String] = []
 
     public struct Item: Sendable, Equatable {
+        /// As the manifest writes it; of a site the URL.
+        public let name: String
+        /// Where the manifest has it, counted from 1; nil where that is not known.
+        public let line: Int?
+        public let isRequired: Bool
+        /// From the start to the page that needs it; empty where everything is fine, and for bundles.
+        public let chain: [String]
+        /// One for each place.
+        public let findings: [Finding]
+
+        /// The worst of the findings, the first of several.
+        public var finding: Finding {
+            findings.dropFirst().reduce(findings[0]) { $1.verdict.severity > $0.verdict.severity ? $1 : $0 }
+        }
+
+        public var url: String { finding.url }
+        public var verdict: Verdict { finding.verdict }
+        public var detail: String? { finding.detail }
+    }
+
+    /// What was found of an item at one place.
+    public struct Finding: Sendable, Equatable {
         public let url: String
         public let verdict: Verdict
-        /// What differs, or why nothing can be said; nil for a verified bundle.
+        /// What differs, or why nothing can be said; of a verified one how it was found, where that is worth a word.
         public let detail: String?
-        public let isRequired: Bool
+        /// What else was noticed, and changes nothing about the verdict.
+        public var remarks: [String] = []
     }
 
+    /// From the best to the worst.
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
         case verified
-        case mismatch
-        case missing
+        /// The site itself says that there is no such thing.
+        case gone
+        /// It was had, and nothing can be said of it.
         case unverifiable
+        /// It is of another release than what it belongs to.
+        case skew
+        /// It could not be had.
+        case missing
+        /// It is not what it should be.
+        case mismatch
+
+        var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// Every required bundle is what the manifest says.
-    public var isClean: Bool { items.allSatisfy { $0.verdict == .verified || !$0.isRequired } }
+    /// Nothing that was asked to fail does.
+    public var isClean: Bool { items.allSatisfy { item in item.findings.allSatisfy { !fails($0, of: item) } } }
+
+    public func fails(_ finding: Finding, of item: Item) -> Bool {
+        item.isRequired && failsOn.contains(finding.verdict)
+    }
 
     public func count(_ verdict: Verdict) -> Int { items.count { $0.verdict == verdict } }
 
-    /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("manifest", manifest)
-            object.member("clean", isClean)
-            object.member("bundles") { list in
-                list.array { array in
-                    for item in items {
-                        array.object { object in
-                            object.member("url", item.url)
-                            object.member("verdict", item.verdict.rawValue)
-                            object.memberIfPresent("detail", item.detail)
-                            object.member("required", item.isRequired)
-                        }
-                    }
-                }
-            }
-        }
-        return writer.text
-    }
-}
-
-extension CheckReport.Item {
-    init(_ url: String, _ bundle: Bundle, _ verdict: Verdict) {
-        self.init(url: url, verdict: .init(verdict), detail: verdict.detail, isRequired: bundle.isRequired)
-    }
-}
-
-extension CheckReport.Verdict {
-    init(_ verdict: Verdict) {
-        switch verdict {
-        case .verified: self = .verified
-        case .mismatch: self = .mismatch
-        case .missing: self = .missing
-        case .unverifiable: self = .unverifiable
+    /// What was checked, by its name.
+    public var name: String {
+        switch subject {
+        case .manifest(let name), .site(let name): name
         }
     }
 }

@@ -1,71 +1,82 @@
+internal import Bundles
 internal import Fetch
-internal import Glibc
 internal import Store
 internal import Web
 
-/// The bytes of a manifest, wherever it is, and what its relative URLs are relative to.
+/// A manifest, wherever it is, and what its relative URLs are relative to.
 struct ManifestSource {
+    /// As it was asked for, or where that one led.
+    let name: String
     let bytes: [UInt8]
-    let base: WebURL?
+    let manifest: Manifest
+    /// Where the manifest's own site is: what is on this origin is the site's, and moves to a base that is given.
+    let home: WebURL?
+    /// Never empty.
+    let bases: [Base]
+    /// Never empty.
+    let places: [CheckOptions.Place]
 
-    /// One byte more is still read, so that the parser sees that it is too much, and says so.
-    private static let mostBytes = JSONLimits().byteCount
+    struct Base: Sendable {
+        /// What a folder stands for, and what reports call the place; nil where nothing says it.
+        let root: WebURL?
+        /// What references are relative to: the manifest may name a folder below the root.
+        let url: WebURL?
+        /// The user names it, and the site is looked for there.
+        let isGiven: Bool
+    }
 
+    /// - Throws: `LarderError` of kind `.input` when it is not there, or says what it must not.
     init(
         _ name: String, options: CheckOptions, folder: StoreFolder, interruption: Interruption
     ) throws(LarderError) {
-        let given = try options.base.map { (base) throws(LarderError) in try Larder.startURL(base) }
-        guard let url = WebURL(name), url.isHTTP else {
-            bytes = try Self.read(name)
-            base = given
-            return
+        let loader = try ManifestLoader(options, folder, interruption)
+        var place = ManifestLoader.Place(name)
+        var bytes = try loader.load(place)
+        var manifest = try loader.parse(bytes, name)
+        var base = manifest.base
+        if let next = manifest.continuation {
+            place = place.leading(to: next, base: base)
+            bytes = try loader.load(place)
+            manifest = try loader.parse(bytes, place.name)
+            base = manifest.base ?? base
         }
-        base = given ?? url
-        switch options.place {
-        case .live: bytes = try Self.fetch(url, interruption)
-        case .held: bytes = try Self.held(url, folder)
+        self.name = place.name
+        self.bytes = bytes
+        self.manifest = manifest
+        let address = place.url
+        let start = manifest.start.lazy.compactMap { WebURL($0) }.first { $0.isHTTP }
+        let own = base.flatMap { WebURL($0, base: address ?? start) } ?? address ?? start
+        home = own
+        var bases: [Base] = []
+        for text in options.bases {
+            let given = try Larder.startURL(text)
+            bases.append(Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
         }
+        let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
+        places = options.places.isEmpty ? [isAtHome ? .folder(Self.folder(of: place.name)) : .live] : options.places
+        // Where only folders are looked at, a path is enough.
+        let isPath = places.allSatisfy(\.isFolder)
+        let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
+        self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGiven: false)] : bases
     }
 
-    private static func read(_ path: String) throws(LarderError) -> [UInt8] {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw unreadable(path, errno) }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 * 1024)
-        while bytes.count <= mostBytes {
-            let count = Glibc.read(file, &piece, min(piece.count, mostBytes + 1 - bytes.count))
-            if count == 0 { break }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw unreadable(path, errno) }
-        }
-        return bytes
+    /// Where a list of checksums is, and what it lists with it, as `md5sum -c` has it.
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
+}
 
-    private static func unreadable(_ path: String, _ code: Int32) -> LarderError {
-        LarderError(.input, "cannot read the manifest \(path): \(String(cString: strerror(code)))")
+extension CheckOptions.Place {
+    fileprivate var isFolder: Bool {
+        switch self {
+        case .folder: true
+        case .live, .held: false
+        }
     }
+}
 
-    private static func fetch(_ url: WebURL, _ interruption: Interruption) throws(LarderError) -> [UInt8] {
-        do throws(LarderError) {
-            return try OneFetch.load(url, limit: mostBytes, interruption: interruption)
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            throw LarderError(error.kind, "cannot fetch the manifest: \(error)")
-        }
-    }
-
-    private static func held(_ url: WebURL, _ folder: StoreFolder) throws(LarderError) -> [UInt8] {
-        let content: BodyContent?
-        do throws(StoreError) {
-            let reader = try StoreReader(folder)
-            content = try reader.body(at: url).flatMap { (body) throws(StoreError) in try reader.content(of: body) }
-        } catch {
-            throw LarderError(error)
-        }
-        switch content {
-        case .bytes(let bytes): return bytes
-        case .file(let path): return try read(path)
-        case nil: throw LarderError(.input, "the larder does not hold the manifest \(url.href): prefetch it first")
-        }
-    }
+extension WebURL {
+    /// Stands for a base where only paths count.
+    fileprivate static let nowhere = WebURL("http://folder.invalid/") ?? .blank
 }

@@ -43,6 +43,9 @@ extension FetchOptions {
     /// For bodies that are read once and not kept.
     static var forReading: FetchOptions {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        return FetchOptions(userAgent: Larder.userAgent, spoolFolder: folder)
+        var options = FetchOptions(userAgent: Larder.userAgent, spoolFolder: folder)
+        // Nearly every bundle: what is read at once does not have to go by way of a file.
+        options.spoolThreshold = 2 * 1024 * 1024
+        return options
     }
 }

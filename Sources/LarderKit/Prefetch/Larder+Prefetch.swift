@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Fetch
 internal import Store
+internal import Synchronization
 internal import Web
 
 extension Larder {
@@ -16,6 +17,41 @@ extension Larder {
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try Self.startURLs(urls)
         return try await run(plan(site: first, start: start, options))
+    }
+
+    /// Stocks the site that a manifest describes, and publishes the visit only when the bundles that it requires verify;
+    /// until then the last good visit is served.
+    ///
+    /// - Parameters:
+    ///   - manifest: a file, or an URL, that says where the site starts.
+    ///   - options: what the manifest does not say.
+    /// - Throws: As `prefetch`; `LarderError` of kind `.input` too for what the manifest must not say.
+    public func prefetch(
+        manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
+    ) async throws(LarderError) -> PrefetchReport {
+        var checking = CheckOptions()
+        checking.bases = base.map { [$0] } ?? []
+        let check = checking
+        let interruption = Interruption()
+        let gate = try await Self.onThread("larder-manifest", onCancel: interruption.request) {
+            () throws(LarderError) -> BundleGate in
+            try self.gate(manifest, options: check, interruption: interruption)
+        }
+        var own = options
+        gate.apply(to: &own)
+        let start = try gate.start()
+        let (first, _) = try Self.startURLs([gate.site ?? start[0].href])
+        var plan = try plan(site: first, start: start, own)
+        plan.requisites = gate.bundles
+        let verdict = GateVerdict()
+        plan.gate = { (visit: Int64) throws(StoreError) -> Bool in
+            let report = try gate.report(onVisit: visit)
+            verdict.report.withLock { $0 = report }
+            return report.isClean
+        }
+        var report = try await run(plan)
+        report.check = verdict.report.withLock { $0 }
+        return report
     }
 
     /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged costs a
@@ -110,11 +146,35 @@ extension Larder {
     private func run(_ plan: CrawlPlan) async throws(LarderError) -> PrefetchReport {
         let interruption = Interruption()
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
+            let misses = try self.misses(on: Set(plan.start.map(\.host)))
+            var plan = plan
+            plan.missed = misses.compactMap { miss in WebURL(miss.href).map { ($0, miss.isPage) } }
+            let report: PrefetchReport
             do throws(CrawlError) {
-                return PrefetchReport(try Crawl(plan, interruption: interruption).run())
+                report = PrefetchReport(try Crawl(plan, interruption: interruption).run())
             } catch {
                 throw LarderError(error)
             }
+            if report.isPublished { try forget(misses) }
+            return report
+        }
+    }
+
+    /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
+    private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
+        do throws(StoreError) {
+            return folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func forget(_ misses: [Miss]) throws(LarderError) {
+        guard !misses.isEmpty else { return }
+        do throws(StoreError) {
+            try NoteBook.ifAny(folder)?.forget(misses: misses.map(\.href))
+        } catch {
+            throw LarderError(error)
         }
     }
 
@@ -152,4 +212,9 @@ extension WebURL {
         return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || isIPv4 && host.hasPrefix("127.")
     }
+}
+
+/// What a gate said, handed from the store's thread to whoever waits for the crawl.
+private final class GateVerdict: Sendable {
+    let report = Mutex<CheckReport?>(nil)
 }

@@ -32,6 +32,10 @@ public struct PrefetchReport: Sendable, Equatable {
     public let traps: [String]
     /// Certificates were not looked at.
     public let isInsecure: Bool
+    /// It is complete, but bundles that its manifest requires do not verify: the visit before goes on being served.
+    public let isHeldBack: Bool
+    /// What a manifest's bundles are in the visit; nil where no manifest was given.
+    public internal(set) var check: CheckReport?
     public let missing: [Missing]
     public let skipped: [Skipped]
 
@@ -95,6 +99,7 @@ public struct PrefetchReport: Sendable, Equatable {
         limit = report.limit?.description
         traps = report.traps.map(\.description)
         isInsecure = report.isInsecure
+        isHeldBack = report.isHeldBack
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
@@ -126,6 +131,7 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("confirmed", confirmed)
             object.member("savedBytes", savedByteCount)
             object.member("insecure", isInsecure)
+            object.member("heldBack", isHeldBack)
             object.memberIfPresent("limit", limit)
             object.member("traps", traps)
             object.member("hosts") { list in

@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Store
 
-/// A server on loopback, whose threads each have listeners, clients and a responder of their own.
+/// A server whose threads each have listeners, clients and a responder of their own.
 final class HTTPServer: Sendable {
     let port: UInt16
     private let stop: StopSignal
@@ -14,16 +14,17 @@ final class HTTPServer: Sendable {
         case ended
     }
 
-    /// Listens on both loopback addresses. Port 0 lets the kernel choose; `responder` is told which it is.
+    /// Listens from here on. Port 0 lets the kernel choose; `responder` is told which it is.
     init(
-        port: UInt16, threadCount: Int, responder: (UInt16) throws(ServerError) -> any Responder
+        port: UInt16, threadCount: Int, address: ListenAddress = .loopback, limits: ServerLimits = .standard,
+        responder: (UInt16) throws(ServerError) -> any Responder
     ) throws(ServerError) {
-        let listeners = try Self.listeners(port: port, threadCount: max(1, threadCount))
+        let listeners = try Self.listeners(on: address, port: port, threadCount: max(1, threadCount))
         let chosen = listeners[0][0].port
         let stop = try StopSignal()
         var loops: [Lent] = []
-        for pair in listeners {
-            loops.append(Lent(loop: try EventLoop(pair, stop: stop, responder: try responder(chosen))))
+        for group in listeners {
+            loops.append(Lent(loop: try EventLoop(group, stop: stop, limits: limits, responder: try responder(chosen))))
         }
         var threads: [NamedThread] = []
         for (number, lent) in loops.enumerated() {
@@ -58,23 +59,29 @@ final class HTTPServer: Sendable {
     }
 
     /// The listeners of each thread, all on one port.
-    private static func listeners(port: UInt16, threadCount: Int) throws(ServerError) -> [[ListeningSocket]] {
+    private static func listeners(
+        on address: ListenAddress, port: UInt16, threadCount: Int
+    ) throws(ServerError) -> [[ListeningSocket]] {
         // What the kernel chooses on the one address may be taken on the other: then it chooses again.
         for _ in 0..<(port == 0 ? 16 : 0) {
             do throws(ServerError) {
-                return try listeners(chosen: 0, threadCount: threadCount)
+                return try listeners(on: address, chosen: 0, threadCount: threadCount)
             } catch {
                 guard error.code == EADDRINUSE else { throw error }
             }
         }
-        return try listeners(chosen: port, threadCount: threadCount)
+        return try listeners(on: address, chosen: port, threadCount: threadCount)
     }
 
-    private static func listeners(chosen port: UInt16, threadCount: Int) throws(ServerError) -> [[ListeningSocket]] {
+    private static func listeners(
+        on address: ListenAddress, chosen port: UInt16, threadCount: Int
+    ) throws(ServerError) -> [[ListeningSocket]] {
         // Listeners that share a port would also share it with another server of this user, so the first ask alone.
-        let chosen = try ListeningSocket.pair(port: port, isShared: false)[0].port
+        let chosen = try ListeningSocket.all(on: address, port: port, isShared: false)[0].port
         var listeners: [[ListeningSocket]] = []
-        for _ in 0..<threadCount { listeners.append(try ListeningSocket.pair(port: chosen, isShared: true)) }
+        for _ in 0..<threadCount {
+            listeners.append(try ListeningSocket.all(on: address, port: chosen, isShared: true))
+        }
         return listeners
     }
 

@@ -1,44 +1,57 @@
-internal import Markup
 internal import Store
 internal import Web
 
-/// Answers from the larder and from nowhere else. It belongs to one server thread, as its reader does; the tier is
-/// everybody's.
+/// Answers from the larder, and from servers where the policy has them asked. It belongs to one server thread, as its reader
+/// does; the context is everybody's.
 final class MirrorResponder: Responder {
-    private let layout: OriginLayout
-    private let fields: AnswerFields
+    let context: MirrorContext
     private let portal: Portal
     private var store: WatchedStore
-    private let tier: MemoryTier<Answer>
+    /// Read once for each look at the store.
+    private var rules: (generation: TierGeneration, rules: SiteRules)?
+    /// Of the answer that is being made.
+    var timing = ServerTiming()
 
-    init(_ store: WatchedStore, port: UInt16, tier: MemoryTier<Answer>) {
+    init(_ store: WatchedStore, context: MirrorContext) {
         self.store = store
-        layout = OriginLayout(port: port)
-        fields = AnswerFields(layout: layout)
-        portal = Portal(layout: layout)
-        self.tier = tier
+        self.context = context
+        portal = Portal(layout: context.layout, home: context.layout.root == nil ? "/" : "/-/")
     }
 
     func respond(to request: Request) -> Reply {
-        let answer = conditional(answer(to: request), request)
-        return Reply(answer: answer, ownFields: request.origin.map(layout.crossOriginFields) ?? [])
+        timing = ServerTiming()
+        return reply(answer(to: request), to: request.origin)
+    }
+
+    func respond(to request: Request, orLater later: Later) -> Reply? {
+        guard let loading = context.loading else { return respond(to: request) }
+        timing = ServerTiming()
+        return reply(to: request, orLater: later, by: loading)
+    }
+
+    func preflight(_ request: Request) -> Reply? {
+        Preflight.reply(to: request, layout: context.layout)
+    }
+
+    /// An answer as one origin's page gets it.
+    func reply(_ answer: Answer, to origin: String?) -> Reply {
+        Reply(
+            answer: answer,
+            ownFields: (origin.map(context.layout.crossOriginFields) ?? []) + timing.line)
     }
 
     private func answer(to request: Request) -> Answer {
-        guard request.head.method != .other else {
-            return plain(405, "The larder answers GET and HEAD.", fields: [("Allow", "GET, HEAD")])
-        }
-        let now = CoarseClock.seconds()
-        let generation = store.generation(in: tier, at: now)
         do throws(StoreError) {
             // First: when it cannot be read, what was read before is not so any more.
-            let reader = try store.reader
-            if let known = tier.value(for: request.host.span, request.target.span, now: now) { return known }
-            let (answer, url) = try find(request, in: reader)
+            let look = try look()
+            guard request.head.method != .other else { return try find(request, look).answer }
+            let (host, target) = (request.host.span, request.target.span)
+            if let known = context.tier.value(for: host, target, now: look.time) { return known }
+            let (answer, url) = try find(request, look)
             if let url {
-                tier.keep(
-                    answer, byteCount: answer.bytes.capacity, id: url, for: request.host.span, request.target.span,
-                    madeIn: generation, now: now)
+                context.tier.keep(
+                    answer, byteCount: answer.bytes.capacity, id: url, for: host, target, madeIn: look.generation,
+                    now: look.time)
             }
             return answer
         } catch {
@@ -46,93 +59,80 @@ final class MirrorResponder: Responder {
         }
     }
 
-    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
-    private func find(_ request: Request, in reader: StoreReader) throws(StoreError) -> (Answer, url: Int64?) {
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let target = String(decoding: request.target, as: UTF8.self)
-        guard let name = hostName(of: authority) else { return (refusal(authority), nil) }
-        if Portal.isName(name) { return (try portal.answer(target, reader: reader), nil) }
-        let origins = OriginNames.origins(of: name)
-        guard !origins.isEmpty else { return (refusal(authority), nil) }
-        for address in Self.spellings(of: target).flatMap({ target in origins.map { $0 + target } }) {
-            guard let url = WebURL(address), let response = try reader.response(for: url.href) else { continue }
-            let stored = HTTPFields(block: response.fields.utf8.span)
-            // What it leads to is held under the other scheme, or not at all.
-            if response.isRedirect, fields.leadToThemselves(stored, base: url) { continue }
-            return try show(response, stored, url, reader)
-        }
-        return (MissPage.answer(origins[0] + target, accept: request.accept, layout: layout), nil)
+    /// One look at the store.
+    struct Look {
+        let reader: StoreReader
+        let generation: TierGeneration
+        let time: Int64
     }
 
-    /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path as `%7C`.
-    private static func spellings(of target: String) -> [String] {
-        target.utf8.contains("%7C".utf8) ? [target, target.replacing("%7C", with: "|")] : [target]
+    func look() throws(StoreError) -> Look {
+        let now = CoarseClock.seconds()
+        let generation = store.generation(in: context.tier, at: now)
+        return Look(reader: try store.reader, generation: generation, time: now)
+    }
+
+    func rules(_ look: Look) throws(StoreError) -> SiteRules {
+        if let rules, rules.generation == look.generation { return rules.rules }
+        let read = SiteRules(try look.reader.siteSettings())
+        rules = (look.generation, read)
+        return read
+    }
+
+    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
+    private func find(_ request: Request, _ look: Look) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let authority = String(decoding: request.host, as: UTF8.self)
+        let target = String(decoding: request.target, as: UTF8.self)
+        let isRead = request.head.method != .other
+        switch context.names.place(authority: authority, target: target) {
+        case .refused:
+            return (plain(421, "\(authority) is not served here. The larder is at \(context.layout.portal)"), nil)
+        case .portal:
+            return (isRead ? try portal.answer(target, accept: request.accept, reader: look.reader) : refusal, nil)
+        case .shim: return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
+        case .copy(let addresses): return try show(addresses, request, authority, look)
+        }
     }
 
     private func show(
-        _ response: StoredResponse, _ stored: HTTPFields, _ url: WebURL, _ reader: StoreReader
-    ) throws(StoreError) -> (Answer, url: Int64?) {
-        guard let body = response.body else { return (showBodiless(response, stored, url), response.url) }
-        guard let content = try reader.content(of: body) else {
-            return (plain(500, "The body of \(url.href) is damaged; prefetch it again."), nil)
+        _ addresses: [String], _ request: Request, _ authority: String, _ look: Look
+    ) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let layout = context.layout.seen(from: authority)
+        let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
+        let fields = request.fields
+        let key = RequestKey(method: request.method, body: request.body.span)
+        let rules = try rules(look)
+        let copy = try timing.measure("lookup") { () throws(StoreError) in
+            try finder.find(addresses, request: key, requestFields: fields, rules: rules)
         }
-        let encoded = try reader.links(of: body)
-        guard let table = try? LinkTable(decoding: encoded.span) else {
-            return (plain(500, "The links of \(url.href) are damaged; prefetch it again."), nil)
+        guard let copy else {
+            if let answer = led(request, layout) { return (answer, nil) }
+            return (try miss(addresses[0], request, fields, look), nil)
         }
-        let tag = body.entityTag(type: stored["Content-Type"], port: layout.port)
-        var outgoing = fields.fields(of: stored, base: url, entityTag: tag)
-        if table.isTranscoded { outgoing.sayUTF8() }
-        let needsSplicing = table.isTranscoded || table.occurrences.contains { $0.flags.contains(.namesOrigin) }
-        if case .file(let path) = content, !needsSplicing {
-            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
-            return (Answer(status: response.status, fields: outgoing, file: file), response.url)
+        context.notes?.made(copy.response.url, at: look.time)
+        let renderer = CopyRenderer(finder: finder, layout: layout, shim: context.shim)
+        let answer = try timing.measure("splice") { () throws(StoreError) in
+            try renderer.answer(copy, source: .hit(copy.change))
         }
-        let bytes = try content.load()
-        let shown = needsSplicing ? splice(bytes, table, url) : bytes
-        return (Answer(status: response.status, fields: outgoing, body: shown), response.url)
+        // An address that only keeps caches from answering is asked for but once.
+        let isKept =
+            key == .get && answer.status != 500 && !copy.isVariant && copy.change.isDisjoint(with: [.busters, .query])
+        return (answer, isKept ? copy.response.url : nil)
     }
 
-    /// A redirect, or what was confirmed not to be there.
-    private func showBodiless(_ response: StoredResponse, _ stored: HTTPFields, _ url: WebURL) -> Answer {
-        let outgoing = fields.fields(of: stored, base: url)
-        if response.isRedirect { return Answer(status: response.status, fields: outgoing, body: []) }
-        let text = "\(url.href) answered \(response.status) when it was fetched.\n"
-        return Answer(
-            status: response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8))
+    /// An original URL that was pasted behind the address of a site at the root.
+    func led(_ request: Request, _ layout: OriginLayout) -> Answer? {
+        guard layout.root != nil, let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
+            let address = layout.address(of: url)
+        else { return nil }
+        return .redirect(to: address, fields: layout.commonFields)
     }
 
-    /// Only references that name an origin leave their own: all others already lead where they should.
-    private func splice(_ bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [UInt8] {
-        var output: [UInt8] = []
-        Splicer.splice(bytes.span, table, only: .namesOrigin, into: &output) { _, reference in
-            WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
-        }
-        return output
+    private var refusal: Answer {
+        plain(405, "The larder's own pages answer GET and HEAD.", fields: [("Allow", "GET, HEAD")])
     }
 
-    /// RFC 9110 §13.2.1: a condition counts only where the answer would be a success without it. A tag is looked for with
-    /// its quotes, so that finding it in the list is finding it as a member.
-    private func conditional(_ answer: Answer, _ request: Request) -> Answer {
-        guard request.head.ifNoneMatch != nil, let tag = answer.entityTag, (200..<300).contains(answer.status),
-            let asked = request.ifNoneMatch, asked == "*" || asked.utf8.contains(tag.utf8)
-        else { return answer }
-        return Answer(
-            status: 304, fields: [("ETag", tag), ("Cache-Control", "no-cache"), ("Vary", "Origin")], body: [])
-    }
-
-    /// The host without the port, in lower case. Nil when the port is another one: then the name is not ours.
-    private func hostName(of authority: String) -> String? {
-        WebURL("http://\(authority)/").flatMap { url in
-            url.hasCredentials || url.path != "/" || url.effectivePort != Int(layout.port) ? nil : url.host
-        }
-    }
-
-    private func refusal(_ authority: String) -> Answer {
-        plain(421, "\(authority) is not served here. The larder is at \(layout.portal)")
-    }
-
-    private func plain(_ status: Int, _ text: String, fields: [(name: String, value: String)] = []) -> Answer {
-        .text(status, text + "\n", fields: fields + layout.commonFields)
+    func plain(_ status: Int, _ text: String, fields: [(name: String, value: String)] = []) -> Answer {
+        .text(status, text + "\n", fields: fields + context.layout.commonFields)
     }
 }

@@ -1,22 +1,44 @@
+internal import Web
+
 /// What is answered when the larder does not hold what was asked for: at once, and with a reason.
-enum MissPage {
-    static func answer(_ url: String, accept: String?, layout: OriginLayout) -> Answer {
-        let fields = [("Larder", "miss"), ("Cache-Control", "no-store")] + layout.commonFields
-        guard let accept, accept.utf8.contains("text/html".utf8) else {
-            return .text(504, "Not in the larder: \(url)\n", fields: fields)
-        }
-        // It is meant to be pasted into a shell, where only a quote could end the quotation.
-        let quoted = url.replacing("'", with: "%27")
+struct MissPage {
+    let url: String
+    /// The larder notes it, so that the next prefetch fetches it.
+    let isNoted: Bool
+    /// Where it is linked from, as original URLs.
+    var referrers: [String] = []
+    /// What is held next to it.
+    var neighbours: [String] = []
+
+    /// What is not asked for by a person is answered in a word.
+    func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
+        let fields = [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
+        guard isNavigation else { return .text(504, "Not in the larder: \(url)\n", fields: fields) }
         let page = HTMLPage(
             title: "Not in the larder",
             body: """
                 <h1>Not in the larder</h1>
                 <p class="url">\(HTMLPage.escape(url))</p>
                 <p>This page was not prefetched, and the larder asks nothing of the network.
+                \(isNoted ? "It is noted, and fetched at the next prefetch of its site." : "")
                 To have it next time, run</p>
                 <pre>larder prefetch '\(HTMLPage.escape(quoted))'</pre>
+                \(list("Linked from", referrers, layout))\
+                \(list("Held nearby", neighbours, layout))\
                 <p><a href="\(layout.portal)">What the larder holds</a></p>
                 """)
         return .html(504, page.text, fields: fields)
+    }
+
+    /// It is meant to be pasted into a shell, where only a quote could end the quotation.
+    private var quoted: String { url.replacing("'", with: "%27") }
+
+    private func list(_ title: String, _ urls: [String], _ layout: OriginLayout) -> String {
+        guard !urls.isEmpty else { return "" }
+        let items = urls.map { url in
+            let address = WebURL(url).flatMap(layout.address) ?? url
+            return "<li class=\"url\"><a href=\"\(HTMLPage.escape(address))\">\(HTMLPage.escape(url))</a></li>\n"
+        }
+        return "<h2>\(title)</h2>\n<ul>\n\(items.joined())</ul>\n"
     }
 }

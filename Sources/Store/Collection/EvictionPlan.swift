@@ -21,6 +21,11 @@ struct EvictionPlan {
         self.sizes = sizes
     }
 
+    /// What all holdings together take, each body counted once.
+    var byteCount: Int64 {
+        holdings.reduce(0) { $0 + Int64($1.byteCount) } + sizes.values.reduce(0) { $0 + Int64($1) }
+    }
+
     /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not enough. A body
     /// counts only when the last URL that has it goes.
     func urls(toFree wanted: Int64) -> [Int64] {

@@ -73,9 +73,12 @@ extension StoreWriter {
         for _ in 1...8 {
             // Pages that are half empty count whole. Where they cannot be put together, more goes than had to.
             if try usedByteCount() > limit { _ = shrink() }
-            let excess = try usedByteCount() - limit
-            guard excess > 0 else { break }
-            let urls = try evictionPlan().urls(toFree: excess)
+            let used = try usedByteCount()
+            guard used > limit else { break }
+            let plan = try evictionPlan()
+            // The plan knows what bodies take, and not what the database takes to keep them.
+            let share = Double(used - limit) / Double(used)
+            let urls = plan.urls(toFree: Int64((Double(plan.byteCount) * share).rounded(.up)))
             guard !urls.isEmpty else { break }
             try transaction { () throws(StoreError) in
                 let delete = try prepare("DELETE FROM response WHERE url = ?")

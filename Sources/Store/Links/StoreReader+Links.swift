@@ -40,16 +40,19 @@ extension StoreReader {
 
     /// The addresses whose bodies link to this one, whether or not they are shown, in order.
     package func referrers(of href: String) throws(StoreError) -> [String] {
+        guard let number = try number(of: href) else { return [] }
         var referrers: [String] = []
         try eachRow(
             """
-            SELECT DISTINCT source.href FROM url AS target
-            JOIN link ON instr(pages, ',' || target.id || ',') OR instr(requisites, ',' || target.id || ',')
-            JOIN url AS source ON source.id = link.url
-            WHERE target.href = ? ORDER BY source.href
-            """, .text(href)
+            SELECT href FROM url
+            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) OR instr(requisites, ?1)) ORDER BY href
+            """, .text(LinkLists.text([number]))
         ) { referrers.append($0.text(0)) }
         return referrers
+    }
+
+    private func number(of href: String) throws(StoreError) -> Int64? {
+        try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
     }
 
     private func addresses(_ numbers: [Int64]) throws(StoreError) -> [String] {

@@ -1,14 +1,14 @@
 /// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to the store nor
 /// makes them wait, and readers of the store see no change. It belongs to one thread.
 package final class NoteBook {
-    private let connection: Connection
+    let connection: Connection
     private let addServed: Statement
 
     /// Fails where this user may not write.
     package init(_ folder: StoreFolder) throws(StoreError) {
         do throws(StoreError) {
             connection = try Self.connect(folder)
-        } catch where error.reason == .unusable {
+        } catch  where error.reason == .unusable {
             // Damaged notes are worth nothing, and keep nobody from taking new ones.
             folder.removeNotes()
             connection = try Self.connect(folder)
@@ -17,12 +17,18 @@ package final class NoteBook {
             "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)")
     }
 
+    /// Nil where nobody has taken notes yet.
+    package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> NoteBook? {
+        folder.hasNotes ? try NoteBook(folder) : nil
+    }
+
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
         let connection = try Connection(folder.notes, access: .readWrite)
         try connection.execute(
             """
             PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
+            \(missTable)
             """, doing: "set up")
         return connection
     }

@@ -49,14 +49,24 @@ enum Migration {
         try fillTypes(connection)
     }
 
+    /// A part at a time, so that memory stays constant.
     private static func fillTypes(_ connection: Connection) throws(StoreError) {
-        var types: [(url: Int64, visit: Int64, type: String)] = []
-        try connection.prepare("SELECT url, visit, fields FROM response").each { row in
-            guard let type = HTTPFields(block: row.text(2).utf8.span)["Content-Type"].flatMap({ MediaType($0) })
-            else { return }
-            types.append((row.integer(0), row.integer(1), type.essence))
-        }
+        let find = try connection.prepare(
+            """
+            SELECT url, visit, fields FROM response WHERE (url, visit) > (?, ?) ORDER BY url, visit LIMIT 4096
+            """)
         let update = try connection.prepare("UPDATE response SET type = ? WHERE url = ? AND visit = ?")
-        for row in types { try update.run(.text(row.type), .integer(row.url), .integer(row.visit)) }
+        var last: (url: Int64, visit: Int64)? = (0, 0)
+        while let start = last {
+            last = nil
+            var types: [(url: Int64, visit: Int64, type: String)] = []
+            try find.each(.integer(start.url), .integer(start.visit)) { row in
+                let (url, visit) = (row.integer(0), row.integer(1))
+                last = (url, visit)
+                let type = HTTPFields(block: row.text(2).utf8.span)["Content-Type"].flatMap { MediaType($0) }
+                if let type { types.append((url, visit, type.essence)) }
+            }
+            for row in types { try update.run(.text(row.type), .integer(row.url), .integer(row.visit)) }
+        }
     }
 }

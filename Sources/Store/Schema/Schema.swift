@@ -103,7 +103,7 @@ enum Schema {
             fields TEXT NOT NULL,
             PRIMARY KEY (url, visit, request, variant)
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX response_visit ON response(visit);
+        CREATE INDEX response_visit ON response(visit, role, status, body);
         CREATE INDEX response_body ON response(body);
         CREATE TABLE link (
             url INTEGER NOT NULL REFERENCES url(id),

@@ -1,34 +1,61 @@
 internal import LarderKit
 
-/// `larder check MANIFEST`
+/// `larder check MANIFEST`, and `larder check --offline SITE`
 enum CheckCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            var options = CheckOptions()
-            options.base = arguments.text(.base)
-            options.place = arguments.has(.held) ? .held : .live
-            // A live check needs no larder, nor a home folder for it.
-            let larder = arguments.has(.held) ? try arguments.larder : Larder(at: "")
-            let wanted = options
-            let report = try await Signals.shared.cancelling {
-                try await larder.check(arguments.operands[0], options: wanted)
-            }
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
-            return report.isClean ? .done : .incomplete
+            let outputs = try CheckOutputs(arguments)
+            let report = arguments.has(.offline) ? try await offline(arguments) : try await bundles(arguments)
+            return try outputs.write(report, terminal)
         }
     }
 
-    static func text(of report: CheckReport) -> String {
-        var lines: [String] = []
-        for item in report.items {
-            let detail = item.detail.map { ": \($0)" } ?? ""
-            let word = item.isRequired ? item.verdict.rawValue : "\(item.verdict.rawValue) (optional)"
-            lines.append("\(word) \(item.url)\(detail)")
+    private static func offline(_ arguments: Arguments) async throws -> CheckReport {
+        for option in [Option.held, .live, .folder, .base, .format] where arguments.has(option) {
+            throw UsageError("\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
         }
-        let counts = CheckReport.Verdict.allCases.compactMap { verdict in
-            report.count(verdict) > 0 ? "\(report.count(verdict)) \(verdict.rawValue)" : nil
+        var options = OfflineCheckOptions()
+        options.isQuick = arguments.has(.quick)
+        options.failsOn = try arguments.failsOn
+        let larder = try arguments.larder
+        let wanted = options
+        return try await Signals.shared.cancelling {
+            try await larder.checkOffline(arguments.operands[0], options: wanted)
         }
-        lines.append("\(report.manifest): " + (counts.isEmpty ? "no bundles" : counts.joined(separator: ", ")))
-        return lines.joined(separator: "\n")
+    }
+
+    private static func bundles(_ arguments: Arguments) async throws -> CheckReport {
+        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline") }
+        var options = CheckOptions()
+        options.bases = arguments.texts(.base)
+        options.format = arguments.text(.format)
+        options.failsOn = try arguments.failsOn
+        var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
+        if arguments.has(.held) { places.append(.held) }
+        if arguments.has(.live) { places.append(.live) }
+        options.places = places
+        // What is not asked needs no larder, nor a home folder for it.
+        let larder = arguments.has(.held) ? try arguments.larder : Larder(at: "")
+        let wanted = options
+        return try await Signals.shared.cancelling {
+            try await larder.check(arguments.operands[0], options: wanted)
+        }
+    }
+}
+
+extension Arguments {
+    fileprivate var failsOn: Set<CheckReport.Verdict> {
+        get throws(UsageError) {
+            guard let text = text(.failOn) else { return CheckOptions().failsOn }
+            var verdicts: Set<CheckReport.Verdict> = []
+            for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
+                guard let verdict = CheckReport.Verdict(rawValue: name), verdict != .verified else {
+                    let names = CheckReport.Verdict.allCases.filter { $0 != .verified }.map(\.rawValue)
+                    throw UsageError("--fail-on wants some of \(names.joined(separator: ",")), not \"\(name)\"")
+                }
+                verdicts.insert(verdict)
+            }
+            return verdicts
+        }
     }
 }

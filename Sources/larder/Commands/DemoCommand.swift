@@ -57,8 +57,8 @@ enum DemoCommand {
     ) async throws -> CheckReport {
         let manifest = try folder.write(DemoSite.manifest, to: "demo.json")
         var options = CheckOptions()
-        options.place = .held
-        options.base = origin
+        options.places = [.held]
+        options.bases = [origin]
         return try await larder.check(manifest, options: options)
     }
 }

@@ -30,9 +30,9 @@ enum HelpCommand {
             """
     }
 
-    private static let promise = "stocks web pages before you go offline, and serves them back as they were"
+    static let promise = "stocks web pages before you go offline, and serves them back as they were"
 
-    private static let exitStatus = """
+    static let exitStatus = """
         Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest is wrong;
         3 the machine or the network would not, or the report could not be written; 130 interrupted: a prefetch keeps
         everything so far, and the same command goes on.

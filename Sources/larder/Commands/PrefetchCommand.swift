@@ -6,8 +6,13 @@ enum PrefetchCommand {
         await terminal.attempt {
             let options = try options(arguments, terminal)
             let larder = try arguments.larder
+            let manifest = try manifest(arguments)
             let report = try await Signals.shared.cancelling {
-                try await larder.prefetch(arguments.operands, options: options)
+                if let manifest {
+                    try await larder.prefetch(manifest: manifest, base: arguments.text(.base), options: options)
+                } else {
+                    try await larder.prefetch(arguments.operands, options: options)
+                }
             }
             terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
@@ -27,8 +32,22 @@ enum PrefetchCommand {
         return options
     }
 
+    /// The manifest that is named in place of addresses: a file that is there, or ends as one does.
+    private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
+        let manifests = arguments.operands.filter { $0.hasSuffix(".json") }
+        guard let manifest = manifests.first else { return nil }
+        guard arguments.operands.count == 1 else {
+            throw UsageError("larder prefetch takes one manifest, or addresses, not both")
+        }
+        return manifest
+    }
+
     static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
+        if report.isHeldBack {
+            terminal.fail("\(report.site): bundles do not verify, so that the visit is not served")
+            return .incomplete
+        }
         guard report.isPublished else {
             let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again")

@@ -17,6 +17,9 @@ enum PrefetchSummary {
                     + "fetched again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
+        if let check = report.check {
+            lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
+        }
         let kept = report.missing.filter(\.isKeptFromBefore)
         let missing = report.missing.filter { !$0.isKeptFromBefore }
         lines += list(missing.filter { $0.isRequisite || !$0.isGone }, "missing")

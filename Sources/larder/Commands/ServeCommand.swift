@@ -5,12 +5,28 @@ enum ServeCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535)
-            let service = try arguments.larder.serve(port: UInt16(port))
+            let service = try arguments.larder.serve(port: UInt16(port), options: options(arguments))
             let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
+            if service.isExposed { terminal.say(exposure(of: service)) }
             await stop.arrival()
             service.stop()
             return .done
         }
+    }
+
+    private static func options(_ arguments: Arguments) -> ServeOptions {
+        var options = ServeOptions()
+        options.root = arguments.text(.atRoot)
+        options.address = arguments.text(.listen)
+        options.policy = arguments.text(.policy) ?? options.policy
+        options.hasShim = !arguments.has(.noShim)
+        options.allowsNetwork = arguments.has(.allowNetwork)
+        return options
+    }
+
+    private static func exposure(of service: MirrorService) -> String {
+        let places = service.reachable.map { "http://\($0):\(service.port)/" }.joined(separator: " and ")
+        return "Everybody who reaches this machine can read all that is held, without a password: at \(places)"
     }
 }

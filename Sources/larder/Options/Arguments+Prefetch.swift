@@ -15,7 +15,7 @@ extension Arguments {
         options.limits.pages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)
-        options.policy = try choice(.policy) ?? .revalidate
+        options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.rules = texts(.rule)
         options.network = try networkOptions()
         return options

@@ -15,9 +15,13 @@ struct CommandEntry: Sendable {
 
     static let all: [CommandEntry] = [
         CommandEntry(
-            name: "prefetch", operands: "URL...", operandCount: 1...1000,
+            name: "prefetch", operands: "URL...|MANIFEST", operandCount: 1...1000,
             summary: "stock a site: its pages and everything they need",
-            examples: ["larder prefetch https://example.com/docs/"],
+            examples: [
+                "larder prefetch https://example.com/docs/",
+                "larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
+                "larder prefetch manifests/site.json",
+            ],
             options: Option.prefetch, run: PrefetchCommand.run),
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
@@ -36,14 +40,25 @@ struct CommandEntry: Sendable {
             options: [.store, .json, .quiet], run: ExplainCommand.run),
         CommandEntry(
             name: "serve", operands: "", operandCount: 0...0,
-            summary: "show what is held on http://localhost:8080/, without the network",
-            examples: ["larder serve", "larder serve --port 9000"],
-            options: [.store, .port, .quiet], run: ServeCommand.run),
+            summary: "show what is held on http://localhost:8080/, offline",
+            examples: [
+                "larder serve", "larder serve --port 9000", "larder serve --at-root https://example.com/ --listen '*'",
+            ],
+            options: Option.serve,
+            notes: [
+                """
+                Policies: protocol (RFC 9111), prefer-cache (load only what is missing), offline (load nothing), reload,
+                reload-end-to-end, revalidate (ask whether it still holds), refresh-behind (answer, then load), auto
+                (protocol while the server answers, else offline).
+                """
+            ], run: ServeCommand.run),
         CommandEntry(
             name: "misses", operands: "", operandCount: 0...0,
-            summary: "list what was asked of the server and is not held; the next prefetch fetches it",
+            summary: "list what was asked of the server and is not held",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
-            options: [.store, .clear, .json, .quiet], run: MissesCommand.run),
+            options: [.store, .clear, .json, .quiet],
+            notes: ["The next prefetch of their site fetches them; what is held meanwhile is not listed any more."],
+            run: MissesCommand.run),
         CommandEntry(
             name: "status", operands: "", operandCount: 0...0,
             summary: "say what is held",
@@ -51,14 +66,14 @@ struct CommandEntry: Sendable {
             options: [.store, .json, .quiet], run: StatusCommand.run),
         CommandEntry(
             name: "list", operands: "[SITE]", operandCount: 0...1,
-            summary: "list the URLs that are shown, with status, media type and size",
+            summary: "list the URLs that are shown: status, media type, size",
             examples: ["larder list", "larder list https://example.com/ --type image", "larder list --status 404"],
             options: [.store, .type, .status, .json],
             notes: ["Short names of media types: \(TypeFilter.names.joined(separator: ", "))."],
             run: ListCommand.run),
         CommandEntry(
             name: "show", operands: "URL", operandCount: 1...1,
-            summary: "tell all that is known of a URL: visits, headers, digests, links",
+            summary: "tell all that is known of a URL: visits, headers, links",
             examples: ["larder show https://example.com/a.html", "larder show https://example.com/a.html --links"],
             options: [.store, .links, .json, .quiet],
             notes: ["Exit status 1 says that the URL is not held; then what is there instead is shown."],
@@ -94,7 +109,7 @@ struct CommandEntry: Sendable {
             run: DropCommand.run),
         CommandEntry(
             name: "pin", operands: "URL|PATTERN|SITE", operandCount: 1...1,
-            summary: "keep something from ever being evicted, with all that it needs",
+            summary: "keep something, with all that it needs, from eviction",
             examples: [
                 "larder pin https://example.com/", "larder pin https://example.com/docs/a.html",
                 "larder pin 'https://example.com/docs/**'", "larder pin '*.example.com'",
@@ -140,22 +155,80 @@ struct CommandEntry: Sendable {
             examples: ["larder fsck", "larder fsck --repair"],
             options: [.store, .repair, .json, .quiet], run: FsckCommand.run),
         CommandEntry(
-            name: "check", operands: "MANIFEST", operandCount: 1...1,
-            summary: "compare bundles with the digests in a manifest (a file or a URL)",
+            name: "check", operands: "MANIFEST|SITE", operandCount: 1...1,
+            summary: "compare bundles with digests, or prove that a site is held",
             examples: [
                 "larder check manifests/demo.json --base http://localhost:3000/",
-                "larder check https://example.com/weex/config.json --held",
+                "larder check site.json --base https://example.com/ --dir dist --held",
+                "larder check site.json --report junit=junit.xml --report sarif=larder.sarif",
+                "larder check --offline https://example.com/",
             ],
-            options: [.store, .held, .base, .json, .quiet],
+            options: [
+                .live, .held, .folder, .base, .format, .offline, .quick, .report, .failOn, .store, .json, .quiet,
+            ],
             notes: [
                 """
-                With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes
-                that changed on the disk since they were fetched are found by larder fsck.
+                A manifest is a file or a URL. Its bundles are fetched, unless --held or --dir says where else to look; with
+                several places or bases they stand side by side. Optional bundles never fail.
+                """,
                 """
+                With --offline every page of the site is gone through by the links that are kept: what they need has to be
+                held, and its bytes have to be those that came. Links that the site itself has dead are told as gone.
+                """,
+                """
+                With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes
+                that changed on the disk since they were fetched are found by larder fsck, and by --offline.
+                """,
+                "Forms of manifest: \(CheckOptions.formats.joined(separator: ", ")).",
+                "Verdicts: \(CheckReport.Verdict.allCases.map(\.rawValue).joined(separator: ", ")).",
             ], run: CheckCommand.run),
         CommandEntry(
+            name: "manifest", operands: "URL|DIR|SITE", operandCount: 1...1,
+            summary: "write down what a site or a build consists of, for check",
+            examples: [
+                "larder manifest dist > manifest.json", "larder manifest https://example.com/ --type js",
+            ],
+            options: [.fetched, .type, .output, .store, .quiet],
+            notes: [
+                """
+                A folder gives its files by their paths; a site that is held what is shown of it; any other URL is fetched
+                with its site. Exit status 1 says that something is not in it, which is named.
+                """
+            ],
+            run: ManifestCommand.run),
+        CommandEntry(
+            name: "sites", operands: "", operandCount: 0...0,
+            summary: "print the names of the sites that are held",
+            examples: ["larder sites", "larder sites --json"],
+            options: [.store, .json, .quiet], run: SitesCommand.run),
+        CommandEntry(
+            name: "remove", operands: "SITE", operandCount: 1...1,
+            summary: "remove a site with all its visits",
+            examples: ["larder remove https://example.com/", "larder remove example.com"],
+            options: [.store, .quiet], notes: ["The room comes back with larder gc."], run: RemoveCommand.run),
+        CommandEntry(
+            name: "open", operands: "[SITE|URL]", operandCount: 0...1,
+            summary: "show a site in the browser; starts the server if none runs",
+            examples: ["larder open", "larder open example.com", "larder open https://example.com/docs/"],
+            options: [.store, .port, .quiet], run: OpenCommand.run),
+        CommandEntry(
+            name: "schedule", operands: "[SITE...]", operandCount: 0...1000,
+            summary: "print a timer of systemd and a line of cron for larder update",
+            examples: ["larder schedule", "larder schedule example.com --hour 6"],
+            options: [.store, .hour], run: ScheduleCommand.run),
+        CommandEntry(
+            name: "completions", operands: "SHELL", operandCount: 1...1,
+            summary: "print what bash, zsh or fish needs to complete larder's lines",
+            examples: ["larder completions bash > ~/.local/share/bash-completion/completions/larder"],
+            options: [], run: PagesCommand.completions),
+        CommandEntry(
+            name: "manual", operands: "[COMMAND]", operandCount: 0...1,
+            summary: "print the manual page of larder or of a command",
+            examples: ["larder manual prefetch > larder-prefetch.1"],
+            options: [], run: PagesCommand.manual),
+        CommandEntry(
             name: "demo", operands: "", operandCount: 0...0,
-            summary: "show the whole product on a small site of its own, without internet",
+            summary: "show the whole product on a small site of its own, offline",
             examples: ["larder demo", "larder demo --once"],
             options: [.port.otherwise("0"), .once, .quiet], run: DemoCommand.run),
         CommandEntry(

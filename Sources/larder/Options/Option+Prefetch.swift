@@ -1,7 +1,7 @@
 /// What `prefetch`, `update` and `plan` understand.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+        [.store, .json, .quiet, .base] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
         [.store, .json, .quiet] + mannerOptions + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
@@ -14,7 +14,7 @@ extension Option {
     static let mannerOptions: [Option] = [
         .perHost, .robots, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
     ]
-    static let heldOptions: [Option] = [.policy, .rule, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -63,7 +63,7 @@ extension Option {
         name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes", standard: nil,
         group: .manners)
 
-    static let policy = Option(
+    static let fetchPolicy = Option(
         name: "--policy", value: "NAME",
         help: "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
             + "not at all, reload loads everything again",

@@ -34,7 +34,8 @@ struct Option: Sendable, Equatable {
     static let held = Option(
         name: "--held", value: nil, help: "check what the larder holds, without the network", standard: nil)
     static let base = Option(
-        name: "--base", value: "URL", help: "what the manifest's relative URLs are relative to", standard: nil)
+        name: "--base", value: "URL", help: "where the manifest's site is: production, staging", standard: nil,
+        repeats: true)
     static let once = Option(
         name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil)
     static let repair = Option(
@@ -54,6 +55,8 @@ struct Option: Sendable, Equatable {
     static let maxSize = Option(
         name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
         standard: nil)
+    static let hour = Option(
+        name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
     static let help = Option(name: "--help", value: nil, help: "explain the command", standard: nil)
 
     /// The same option where something else holds when it is not given.

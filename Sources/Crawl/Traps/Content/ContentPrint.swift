@@ -8,7 +8,7 @@ struct ContentPrint: Sendable, Hashable {
     let words: SimHash?
     let byteCount: Int
 
-    private static let longestText = 1 << 20
+    static let longestText = 1 << 20
     /// What has fewer words is known by its bytes: many pages are empty but for a script.
     private static let leastWords = 16
 

@@ -4,6 +4,11 @@ struct SeenContents: Sendable {
 
     private static let count = 1 << 16
 
+    func contains(_ digest: UInt64) -> Bool {
+        let digest = max(1, digest)
+        return !digests.isEmpty && digests[Int(truncatingIfNeeded: digest % UInt64(Self.count))] == digest
+    }
+
     /// Whether it was there before.
     mutating func insert(_ digest: UInt64) -> Bool {
         if digests.isEmpty { digests = [UInt64](repeating: 0, count: Self.count) }

@@ -10,7 +10,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let scheme = Change(rawValue: 1)
         /// With or without the slash at the path's end. Counts only when a stored redirect leads from one to the other.
         package static let slash = Change(rawValue: 2)
-        /// Without known cache-busting parameters.
+        /// Without parameters that say nothing of what is asked for: those that keep caches from answering, and those
+        /// that name a session or a campaign.
         package static let busters = Change(rawValue: 4)
         /// Without the query.
         package static let query = Change(rawValue: 8)
@@ -45,7 +46,13 @@ package struct LookupCandidate: Sendable, Hashable {
         }
         addBoth(url, [])
         addBoth(url.otherSlash, .slash)
-        addBoth(busters.stripped(url), .busters)
+        let unbusted = busters.stripped(url)
+        addBoth(unbusted, .busters)
+        // A crawl keeps pages under the URL without their sessions, and whatever else it has.
+        if url.isHTTP {
+            addBoth(SessionParameters.stripped(url), .busters)
+            addBoth(unbusted.flatMap(SessionParameters.stripped), .busters)
+        }
         if dropsQuery, url.query != nil { addBoth(url.replacingQuery(nil), .query) }
         return found
     }

@@ -29,6 +29,15 @@ struct LookupCandidateTests {
                 "http://x.example:81/?_=1", true,
                 ["exact http://x.example:81/?_=1", "cache-busters http://x.example:81/"]
             ),
+            (
+                "http://x.example:81/a;jsessionid=1?utm_source=m&v=1", false,
+                [
+                    "exact http://x.example:81/a;jsessionid=1?utm_source=m&v=1",
+                    "slash http://x.example:81/a;jsessionid=1/?utm_source=m&v=1",
+                    "cache-busters http://x.example:81/a;jsessionid=1?utm_source=m",
+                    "cache-busters http://x.example:81/a?v=1", "cache-busters http://x.example:81/a",
+                ]
+            ),
             ("http://x.example:81/?q", false, ["exact http://x.example:81/?q"]),
             ("data:text/plain,x?v=1", false, ["exact data:text/plain,x?v=1", "cache-busters data:text/plain,x"]),
         ]) func order(text: String, dropsQuery: Bool, expected: [String])

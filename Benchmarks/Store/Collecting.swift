@@ -1,0 +1,27 @@
+internal import Store
+
+/// Makes a store smaller, twice: to some share of it, and to what is left then.
+struct Collecting {
+    private let folder: StoreFolder
+
+    init(_ folder: StoreFolder) {
+        self.folder = folder
+    }
+
+    func run(share: Int) throws(StoreError) {
+        try collect("collect, nothing to do", limit: nil)
+        try collect("collect", limit: folder.byteCount * Int64(share) / 100)
+    }
+
+    private func collect(_ name: String, limit: Int64?) throws(StoreError) {
+        let writer = try StoreWriter(folder)
+        var result = CollectionResult()
+        let seconds = try Meter.time { () throws(StoreError) in result = try writer.collect(limit: limit) }
+        Meter.print(
+            name,
+            [
+                ("seconds", seconds), ("evicted", Double(result.evictedURLs)), ("limit", Double(limit ?? 0)),
+                ("before", Double(result.byteCountBefore)), ("after", Double(result.byteCountAfter)),
+            ])
+    }
+}

@@ -1,0 +1,68 @@
+package import Digest
+internal import Web
+
+/// The integrity metadata of Subresource Integrity, as an attribute, an import map or a manifest writes it.
+///
+/// Of several algorithms the strongest counts, and any of its digests will do. What has no algorithm that is known says
+/// nothing; a digest that is malformed matches no body.
+package struct Integrity: Sendable, Hashable {
+    /// As it was written.
+    package let text: String
+    /// The strongest that the text names; nil when it names none that is known.
+    package let algorithm: DigestAlgorithm?
+    /// Those of the strongest algorithm, without the malformed ones.
+    package let digests: [Digest]
+    /// What stands there that no browser can use: malformed digests, algorithms that nobody knows.
+    package let unusable: [String]
+
+    package init(_ text: String) {
+        self.text = text
+        var strongest: DigestAlgorithm?
+        var digests: [Digest] = []
+        var unusable: [String] = []
+        let words = text.utf8.split { $0 <= 0x20 }.prefix(ManifestLimits.integrityCount)
+        for word in words {
+            let expression = word.prefix { $0 != 0x3F }
+            let name = expression.prefix { $0 != 0x2D }
+            guard let algorithm = Self.algorithm(name), expression.count > name.count else {
+                unusable.append(String(decoding: word, as: UTF8.self))
+                continue
+            }
+            if let known = strongest, algorithm.byteCount < known.byteCount { continue }
+            if algorithm != strongest { digests = [] }
+            strongest = algorithm
+            if let digest = Self.digest(algorithm, expression.dropFirst(name.count + 1)) {
+                digests.append(digest)
+            } else {
+                unusable.append(String(decoding: word, as: UTF8.self))
+            }
+        }
+        algorithm = strongest
+        self.digests = digests
+        self.unusable = unusable
+    }
+
+    package init(_ digest: Digest) {
+        self.init("\(digest.algorithm.rawValue)-\(Base64.encode(digest.bytes))")
+    }
+
+    /// What reports show of it.
+    var expected: String {
+        switch digests.count {
+        case 0: "a digest, of which \"\(text)\" is none"
+        case 1: digests[0].description
+        default: "any of " + digests.map(\.description).joined(separator: ", ")
+        }
+    }
+
+    private static func algorithm(_ name: some Collection<UInt8>) -> DigestAlgorithm? {
+        let known: [DigestAlgorithm] = [.sha256, .sha384, .sha512]
+        return known.first { $0.rawValue.utf8.elementsEqual(name.map(\.lowercasedASCII)) }
+    }
+
+    /// The grammar takes the alphabet of base64url as well.
+    private static func digest(_ algorithm: DigestAlgorithm, _ value: some Collection<UInt8>) -> Digest? {
+        let plain = value.map { $0 == 0x2D ? 0x2B : $0 == 0x5F ? 0x2F : $0 }
+        return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self)).flatMap { Digest(algorithm, bytes: $0) }
+    }
+}

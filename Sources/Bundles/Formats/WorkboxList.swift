@@ -1,0 +1,153 @@
+internal import Digest
+internal import Web
+
+/// Workbox's list of what is to be cached before it is asked for: `["/app.3f2a9c81.js", {"url", "revision",
+/// "integrity"}]`, by itself or where a build has put it into a service worker.
+struct WorkboxList {
+    private let source: SourceText
+
+    init(_ source: SourceText) {
+        self.source = source
+    }
+
+    func manifest() throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.workbox)
+        var list = BundleList()
+        let lists = try lists()
+        guard !lists.isEmpty else { throw nothingFound }
+        for literal in lists {
+            guard case .list(let entries) = literal.content else { continue }
+            for entry in entries { try add(entry, to: &list) }
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+
+    /// Whether a script has a word that only service workers with such a list have.
+    static func isRecognised(_ bytes: [UInt8]) -> Bool {
+        markers.contains { marker in !places(of: marker, in: bytes, atMost: 1).isEmpty }
+    }
+
+    private static let markers = ["precacheAndRoute", "addToCacheList", "__WB_MANIFEST", "__precacheManifest"]
+
+    // MARK: Finding
+
+    private func lists() throws(ManifestError) -> [ScriptLiteral] {
+        var parser = ScriptLiteralParser(source, at: source.bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0)
+        parser.skipSpace()
+        if parser.offset < source.bytes.count, source.bytes[parser.offset] == 0x5B {
+            let list = try parser.literal()
+            parser.skipSpace()
+            guard parser.offset == source.bytes.count else { throw parser.expected("the end of the text") }
+            return [list]
+        }
+        var lists: [ScriptLiteral] = []
+        var done = 0
+        let places = Self.markers.flatMap { Self.places(of: $0, in: source.bytes, atMost: .max) }.sorted()
+        for place in places where place >= done {
+            done = place
+            repeat {
+                guard let start = listStart(behind: done) else { break }
+                var parser = ScriptLiteralParser(source, at: start)
+                lists.append(try parser.literal())
+                done = parser.offset
+                // Other lists of the same statement are options, such as parameters to leave out of account.
+            } while isConcatenated(at: done)
+        }
+        return lists
+    }
+
+    /// The next `[` of the same statement that begins a list of files: `precacheAndRoute([{…`,
+    /// `= (self.__precacheManifest || []).concat([{…`. Nil when there is none nearby.
+    private func listStart(behind place: Int) -> Int? {
+        let bytes = source.bytes
+        let end = min(bytes.count, place + ManifestLimits.scriptLookahead)
+        for at in place..<max(place, end) {
+            if bytes[at] == 0x3B { return nil }
+            guard bytes[at] == 0x5B else { continue }
+            switch bytes[(at + 1)..<max(at + 1, end)].first(where: { $0 > 0x20 }) {
+            case 0x7B, 0x22, 0x27, 0x60, 0x5D, nil: return at
+            // A comment could be as long as the script: whoever parses the list passes it once. Other slashes are
+            // regular expressions.
+            case 0x2F where at + 2 < end && (bytes[at + 2] == 0x2A || bytes[at + 2] == 0x2F): return at
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// Whether `.concat(` follows, as in `(self.__precacheManifest || []).concat([{…`.
+    private func isConcatenated(at place: Int) -> Bool {
+        let near = source.bytes[place..<min(source.bytes.count, place + ManifestLimits.scriptLookahead)]
+        return near.drop { $0 <= 0x20 || $0 == 0x29 }.starts(with: ".concat(".utf8)
+    }
+
+    private static func places(of marker: String, in bytes: [UInt8], atMost limit: Int) -> [Int] {
+        let marker = Array(marker.utf8)
+        return bytes.withUnsafeBufferPointer { bytes in
+            marker.withUnsafeBufferPointer { marker in
+                var places: [Int] = []
+                var at = 0
+                while at + marker.count <= bytes.count, places.count < limit {
+                    if bytes[at] == marker[0], marker.indices.allSatisfy({ bytes[at + $0] == marker[$0] }) {
+                        places.append(at + marker.count)
+                        at += marker.count
+                    } else {
+                        at += 1
+                    }
+                }
+                return places
+            }
+        }
+    }
+
+    private var nothingFound: ManifestError {
+        guard let place = Self.places(of: "__WB_MANIFEST", in: source.bytes, atMost: 1).first else {
+            return source.refuse(at: 0, "expected precacheAndRoute([…]) or a list of URLs, found neither")
+        }
+        return source.refuse(
+            at: place - 13,
+            "expected a list of URLs, found __WB_MANIFEST itself: this is the source of a service worker; "
+                + "take the one that was built")
+    }
+
+    // MARK: Entries
+
+    private func add(_ entry: ScriptLiteral, to list: inout BundleList) throws(ManifestError) {
+        guard let url = entry.text ?? entry["url"]?.text else {
+            throw source.refuse(at: entry.offset, "expected a URL or an object with \"url\"")
+        }
+        var claims: [Claim] = []
+        if let revision = entry["revision"], !revision.isNothing {
+            guard let text = revision.text else {
+                throw source.refuse(at: revision.offset, key: "revision", "expected a text or null")
+            }
+            // Other tools put a version or a chunk's hash there.
+            if let md5 = Digest(.md5, hex: text) {
+                let strength: Claim.Strength = Self.isFile(url) ? .strong : .weak
+                claims.append(Claim(.digest(md5), strength, source: "revision"))
+            }
+        }
+        if let integrity = entry["integrity"]?.text, !integrity.isEmpty {
+            claims.append(Claim(Integrity(integrity)))
+        }
+        if let refusal = list.merge(Bundle(reference: url, claims: claims)) {
+            throw source.refuse(at: entry.offset, refusal.detail)
+        }
+    }
+
+    /// The revision of a URL that a template makes is the digest of its parts, not of what the server sends.
+    private static func isFile(_ url: String) -> Bool {
+        let path = url.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
+        return path.suffix(while: { $0 != 0x2F }).contains(0x2E)
+    }
+}
+
+extension Collection where Self: BidirectionalCollection, Element == UInt8 {
+    /// What stands behind the last element that does not fulfil the predicate.
+    fileprivate func suffix(while predicate: (UInt8) -> Bool) -> SubSequence {
+        var start = endIndex
+        while start > startIndex, predicate(self[index(before: start)]) { start = index(before: start) }
+        return self[start...]
+    }
+}

@@ -1,0 +1,63 @@
+internal import Web
+
+extension SourceText {
+    func manifest(_ format: ManifestFormat?) throws(ManifestError) -> Manifest {
+        guard bytes.count <= ManifestLimits.byteCount else {
+            throw refuse(at: 0, "expected at most \(ManifestLimits.byteCount) bytes, found \(bytes.count)")
+        }
+        switch format {
+        case .checksums: return try ChecksumList(self).manifest()
+        case .workbox: return try WorkboxList(self).manifest()
+        case let format?: return try json().manifest(format)
+        case nil: break
+        }
+        guard looksLikeJSON else {
+            if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
+            if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
+            throw refuse(
+                at: 0,
+                "expected a manifest: JSON, a list of checksums, or a service worker with a precache list; "
+                    + Self.advice)
+        }
+        let root = try json()
+        guard let format = root.shape else {
+            guard root.value.members != nil else {
+                throw root.refuse("expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
+            }
+            guard root.isNearlyOurs else {
+                throw root.refuse("expected \"bundles\", \"start\" or another form of manifest; \(Self.advice)")
+            }
+            return try root.manifest(.larder)
+        }
+        return try root.manifest(format)
+    }
+
+    static let advice = "the forms are \(ManifestFormat.names.joined(separator: ", "))"
+
+    private var looksLikeJSON: Bool {
+        let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        let first = bytes.dropFirst(hasMark ? 3 : 0).first { $0 > 0x20 }
+        return first == 0x7B || first == 0x5B
+    }
+}
+
+extension Node {
+    func manifest(_ format: ManifestFormat) throws(ManifestError) -> Manifest {
+        switch format {
+        case .larder: try LarderManifest.read(self)
+        case .weex: try WeexManifest.read(self)
+        case .weexBundle: try WeexManifest.readAnswer(self)
+        case .workbox: try WorkboxList(source).manifest()
+        case .cordova: try CordovaManifest.read(self)
+        case .cocos: try CocosManifest.read(self)
+        case .angular: try AngularManifest.read(self)
+        case .webpackAssets: try AssetMap.read(self)
+        case .cra: try AssetMap.readCRA(self)
+        case .vite: try ViteManifest(self).manifest()
+        case .webpackStats: try WebpackStats.read(self)
+        case .sprockets: try SprocketsManifest.read(self)
+        case .importMap: try ImportMap.read(self)
+        case .checksums: try ChecksumList(source).manifest()
+        }
+    }
+}

@@ -1,0 +1,63 @@
+internal import Fetch
+internal import Store
+internal import Web
+
+/// Answers that are about a host, and lead to no entry.
+extension Crawl {
+    /// What robots.txt says is kept like everything else, so that it can be explained later.
+    func robotsFetched(_ result: FetchResult) throws(CrawlError) {
+        result.partial?.discard()
+        let host = Int(result.number & ~Self.robotsBit)
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine:
+            throw .fetch(failure)
+        case .failure(let failure):
+            frontier.robotsFailed(host: host, failure, now: now)
+        case .response(let response):
+            let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
+            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
+            let next = frontier.robotsAnswered(
+                host: host, status: response.status, location: location, body: body.span, now: now)
+            if (200..<300).contains(response.status) {
+                // As any file that nobody looks into for links.
+                let job = ScanJob(
+                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
+                    time: Self.secondsSinceEpoch())
+                scanning += 1
+                scanningByteCount += job.byteCount
+                pool.add(job)
+            } else {
+                response.body.discard()
+            }
+            guard let next else { return }
+            try keepRobotsRedirect(result.url, response)
+            ask(result.number, next, result.exchange?.reach ?? .publicNetwork)
+        }
+    }
+
+    private func keepRobotsRedirect(_ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
+        let head = NewResponse(
+            href: url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
+            fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
+    }
+
+    /// What the host says about what it cannot have is remembered, and not kept.
+    func probeFetched(_ result: FetchResult) throws(CrawlError) {
+        result.partial?.discard()
+        let host = Int(result.number & ~Self.probeBit)
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine:
+            throw .fetch(failure)
+        case .failure:
+            frontier.probed(host: host, nil, now: now)
+        case .response(let response):
+            let body = try storing { () throws(StoreError) in try response.body.beginning(ContentPrint.longestText) }
+            response.body.discard()
+            let target = Redirect(response.status, response.fields, from: result.url)?.url
+            let answer = SoftNotFound.Answer(
+                status: response.status, target: target, content: ContentPrint(text: body.span))
+            frontier.probed(host: host, answer, now: now)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+internal import Fetch
+internal import Web
+
+/// Links come in.
+extension Frontier {
+    /// The number of what the link leads to. A page is the same whatever session its link names.
+    @discardableResult
+    mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+        let flags: Record.Flags = link.isGuess ? .isGuess : []
+        guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
+            return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags)
+        }
+        let count = urls.count
+        let heard = hear(of: url, role: .page, from: number, redirects: 0, flags: flags)
+        if urls.count > count { unstripped[heard] = link.url }
+        return heard
+    }
+
+    /// Another link to what has a number.
+    mutating func foundAgain(_ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool) {
+        if let finder {
+            let reach = records[Int(finder)].reach
+            if reach > records[Int(number)].mayReach {
+                records[Int(number)].mayReach = reach
+                noteReach(reach, of: Int(records[Int(number)].host))
+            }
+            lead(from: finder, to: number, distance: role == .page ? 1 : 0)
+        }
+        if role == .requisite { becomeRequisite(number) }
+        if !isGuess { becomeCertain(number) }
+    }
+
+    /// The number of an URL, which is queued when it is new and wanted.
+    @discardableResult
+    mutating func hear(
+        of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
+        mayReach: Reach? = nil
+    ) -> UInt32 {
+        let (number, isNew) = urls.number(of: url)
+        guard isNew else {
+            foundAgain(number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess))
+            if redirects > 0, let referrer { lead(from: referrer, to: number, distance: 0) }
+            return number
+        }
+        let parent = referrer.map { records[Int($0)] }
+        // A redirect, and what a page needs, are as far away as what led there.
+        let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
+        let host = hostNumber(of: url)
+        let reach = mayReach ?? parent?.reach ?? .thisMachine
+        records.append(
+            Record(
+                host: UInt32(host), referrer: referrer ?? Record.nobody,
+                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role, mayReach: reach,
+                redirects: redirects))
+        noteReach(reach, of: host)
+        if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
+        admit(number, url)
+        return number
+    }
+
+    private mutating func noteReach(_ reach: Reach, of host: Int) {
+        if reach > hosts[host].mayReach { hosts[host].mayReach = reach }
+    }
+
+    /// Queues an entry, has it wait at the gate, or skips it.
+    mutating func admit(_ number: UInt32, _ url: WebURL) {
+        let record = records[Int(number)]
+        if record.flags.contains(.isGuess), !options.followsGuesses { return skip(number, .guess) }
+        switch verdict(on: url, record) {
+        case .skipped(let reason): return skip(number, reason)
+        case .followed: break
+        }
+        guard record.role == .page, !record.flags.contains(.isStart) else {
+            // The site's robots.txt is asked for along with its start.
+            if record.flags.contains(.isStart) { approachGate(of: Int(record.host)) }
+            return enqueue(number)
+        }
+        switch traps.isQuiet ? .fine : traps.verdict(on: url) {
+        case .fine: break
+        case .slowed: records[Int(number)].flags.insert(.isSlow)
+        case .stopped(let reason): return skip(number, .trap(reason))
+        }
+        switch hosts[Int(record.host)].gate?.verdict(on: url) {
+        case .allowed?, nil:
+            enqueue(number)
+        case .waits?:
+            records[Int(number)].state = .waiting
+            hosts[Int(record.host)].atGate.append(number)
+            approachGate(of: Int(record.host))
+        case .refused(let reason)?:
+            skip(number, reason)
+        }
+    }
+
+    private func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
+        if record.flags.contains(.isStart) { return scope.verdict(onStart: url) }
+        switch record.role {
+        case .page: return scope.verdict(onPage: url, depth: Int(record.depth))
+        case .requisite, .guide: return scope.verdict(onRequisite: url)
+        }
+    }
+
+    mutating func skip(_ number: UInt32, _ reason: SkipReason) {
+        records[Int(number)].state = .skipped
+        records[Int(number)].reason = reasons.place(of: reason, for: number)
+    }
+
+    /// Something needs it, and so wherever it leads.
+    private mutating func becomeRequisite(_ number: UInt32) {
+        var next = number
+        while next != Record.nobody, records[Int(next)].role == .page {
+            records[Int(next)].role = .requisite
+            switch records[Int(next)].state {
+            case .skipped: admit(next, url(next))
+            // Before a gate, which holds back pages alone.
+            case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
+            case .queued: enqueue(next)
+            case .running, .waiting, .done, .redirected, .failed: break
+            }
+            next = records[Int(next)].target
+        }
+    }
+
+    private mutating func becomeCertain(_ number: UInt32) {
+        var next = number
+        while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
+            records[Int(next)].flags.remove(.isGuess)
+            if records[Int(next)].state == .skipped { admit(next, url(next)) }
+            next = records[Int(next)].target
+        }
+    }
+
+    /// Another way to an entry, perhaps a shorter one: then what it leads to is nearer as well.
+    private mutating func lead(from source: UInt32, to number: UInt32, distance: UInt16) {
+        guard scope.limitsDepth else { return shorten(number, to: depth(distance, beyond: source)) }
+        ways.add(from: source, to: number, distance: distance)
+        var nearer = [(number, depth(distance, beyond: source))]
+        while let (number, depth) = nearer.popLast() {
+            guard depth < records[Int(number)].depth else { continue }
+            shorten(number, to: depth)
+            for target in ways.targets(of: number) {
+                nearer.append((target.number, self.depth(target.distance, beyond: number)))
+            }
+        }
+    }
+
+    private func depth(_ distance: UInt16, beyond source: UInt32) -> UInt16 {
+        min(records[Int(source)].depth, .max - distance) + distance
+    }
+
+    private mutating func shorten(_ number: UInt32, to depth: UInt16) {
+        guard depth < records[Int(number)].depth else { return }
+        records[Int(number)].depth = depth
+        guard records[Int(number)].state == .skipped, case .skipped(.tooDeep) = state(number) else { return }
+        admit(number, url(number))
+    }
+}

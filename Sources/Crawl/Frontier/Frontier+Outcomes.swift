@@ -1,0 +1,132 @@
+internal import Fetch
+internal import Web
+
+/// Answers come in.
+extension Frontier {
+    /// From where its answer came, which says where its links may lead.
+    mutating func came(_ number: UInt32, from reach: Reach) {
+        records[Int(number)].reach = reach
+    }
+
+    /// Its host takes many requests on one connection: more of them at once cost it less.
+    mutating func multiplexes(_ number: UInt32) {
+        let host = Int(records[Int(number)].host)
+        hosts[host].pace.widen(to: options.connectionsPerHost * Self.streamsForConnection)
+    }
+
+    /// One stream is so much cheaper than one connection.
+    private static let streamsForConnection = 4
+
+    /// It came, and is not what it claims to be.
+    mutating func refused(_ number: UInt32, _ failure: Failure) {
+        doneCount -= 1
+        fail(number, failure)
+    }
+
+    /// A page was read; what was heard of from a number on is what it was the first to link to.
+    mutating func read(_ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool = false) {
+        doubt(number, print, saysNotFound: saysNotFound)
+        let new = (first..<UInt32(records.count)).lazy
+        let pages = new.filter { [records] in records[Int($0)].role == .page }.map { [urls] in urls.url($0) ?? .blank }
+        traps.fetched(url(number), print, newPages: pages)
+    }
+
+    /// It was answered with what it is.
+    mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
+        answered(number, after: latency)
+        finish(number, .done)
+    }
+
+    /// An earlier run has it: its host was not asked.
+    mutating func recalled(_ number: UInt32) {
+        recalledWithoutEnd(number)
+        finish(number, .done)
+    }
+
+    /// Its answer was a redirect, which leads somewhere or fails.
+    mutating func ended(_ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?) {
+        if isRecalled { recalledWithoutEnd(number) } else { answered(number, after: latency) }
+        if let failure { fail(number, failure) } else { finish(number, .redirected) }
+    }
+
+    private mutating func finish(_ number: UInt32, _ state: Record.State) {
+        _ = forget(unstripped: number)
+        records[Int(number)].state = state
+        doneCount += 1
+    }
+
+    private mutating func recalledWithoutEnd(_ number: UInt32) {
+        runningCount -= 1
+        let host = Int(records[Int(number)].host)
+        hosts[host].pace.recalled()
+        place(host)
+    }
+
+    private mutating func answered(_ number: UInt32, after latency: Duration?) {
+        runningCount -= 1
+        let host = Int(records[Int(number)].host)
+        hosts[host].pace.answered(after: latency, now: now)
+        place(host)
+    }
+
+    mutating func failed(
+        _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil, now: Duration
+    ) {
+        self.now = now
+        let record = records[Int(number)]
+        let host = Int(record.host)
+        if failure.isObjection {
+            runningCount -= 1
+            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, now: now)
+            place(host)
+        } else {
+            answered(number, after: latency)
+        }
+        let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
+        let decision = options.retryPlan.decision(
+            afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
+        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless else {
+            fail(number, failure)
+            if hosts[host].pace.isHopeless { giveUp(host, failure) }
+            return
+        }
+        records[Int(number)].state = .waiting
+        retries.add(number, at: now + delay)
+    }
+
+    private mutating func fail(_ number: UInt32, _ failure: Failure) {
+        records[Int(number)].state = .failed
+        failures[number] = failure
+        guard let url = forget(unstripped: number), case .status = failure else { return }
+        // Perhaps what looked like the name of a session was more than that.
+        let record = records[Int(number)]
+        let referrer = record.referrer == Record.nobody ? nil : record.referrer
+        hear(of: url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
+        records[Int(number)].flags.insert(.isGuess)
+    }
+
+    private mutating func forget(unstripped number: UInt32) -> WebURL? {
+        unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
+    }
+
+    /// What waits for a host that has not answered for minutes fails as the last of its requests did.
+    private mutating func giveUp(_ host: Int, _ failure: Failure) {
+        var lost: [UInt32] = []
+        retries.removeAll { number in
+            let isLost = Int(records[Int(number)].host) == host
+            if isLost { lost.append(number) }
+            return isLost
+        }
+        while let number = hosts[host].popFirst() {
+            guard records[Int(number)].state == .queued else { continue }
+            changeQueued(of: host, by: -1)
+            // What stands in two queues is lost once.
+            records[Int(number)].state = .waiting
+            lost.append(number)
+        }
+        for number in lost {
+            _ = forget(unstripped: number)
+            fail(number, failure)
+        }
+    }
+}

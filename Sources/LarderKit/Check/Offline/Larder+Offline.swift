@@ -1,0 +1,50 @@
+internal import Crawl
+internal import Fetch
+internal import Store
+internal import Web
+
+extension Larder {
+    /// Proves that a site can be had offline: walks from its start everything that its pages need, by the links as they are
+    /// kept, and compares every body with its size and SHA-256. What is missing is told with the pages that lead to it, and
+    /// apart from what the site itself says is gone. Opens no socket.
+    ///
+    /// - Parameter site: by its name, its address or its host.
+    /// - Throws: `LarderError` of kind `.input` when the larder does not hold the site, `.machine` when there is no larder, or
+    ///   it cannot be read, `.interrupted` when the task is cancelled.
+    public func checkOffline(
+        _ site: String, options: OfflineCheckOptions = OfflineCheckOptions()
+    ) async throws(LarderError) -> CheckReport {
+        let folder = folder
+        let interruption = Interruption()
+        return try await Self.onThread("larder-offline", onCancel: interruption.request) { () throws(LarderError) in
+            let scope: Scope
+            let held: Site
+            let reader: StoreReader
+            let settings: SiteSettings
+            let report: CheckReport
+            do throws(StoreError) {
+                reader = try StoreReader(folder)
+                held = try Self.site(named: site, in: reader.sites())
+                settings = SiteSettings(text: held.settings)
+            } catch {
+                throw LarderError(lookingUp: error)
+            }
+            do throws(PatternMistake) {
+                scope = try Scope(start: held.start.compactMap { WebURL($0) }, options: settings.scope)
+            } catch {
+                throw LarderError(.input, error.description)
+            }
+            do throws(StoreError) {
+                var walk = OfflineWalk(reader, scope, obeysRobots: settings.robots == .obey)
+                try reader.steadily { () throws(StoreError) in try walk.run(held, interruption) }
+                let faults = try BodyProof.faults(of: walk.bodies, in: folder, isQuick: options.isQuick, interruption)
+                report = CheckReport(
+                    subject: .site(held.name), places: ["held"], items: walk.items(faults), failsOn: options.failsOn)
+            } catch {
+                throw LarderError(error)
+            }
+            guard !interruption.isRequested else { throw .interrupted }
+            return report
+        }
+    }
+}

@@ -1,0 +1,9 @@
+/// How thoroughly to prove that a site can be had offline.
+public struct OfflineCheckOptions: Sendable {
+    /// Sizes only: bytes that changed in place are not found.
+    public var isQuick = false
+    /// What makes the check fail.
+    public var failsOn: Set<CheckReport.Verdict> = [.mismatch, .missing]
+
+    public init() {}
+}

@@ -1,0 +1,218 @@
+internal import Crawl
+internal import Fetch
+internal import Store
+internal import Web
+
+/// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its reader.
+struct OfflineWalk {
+    private let reader: StoreReader
+    private var scope: Scope
+    private let obeysRobots: Bool
+    private var robots: [String: RobotsRules] = [:]
+    private(set) var nodes: [OfflineNode] = []
+    /// By the store's numbers of URLs; -1 where none is known.
+    private var nodeOfNumber: [Int32] = []
+    private var nodeOfHref: [String: Int] = [:]
+    /// What is needed comes before the next page: then every page is found by a shortest way.
+    private var needed: [Int] = []
+    private var pages: [Int] = []
+    private var nextPage = 0
+    /// Each once, however many URLs have it.
+    private(set) var bodies: [StoredBody] = []
+    private var placeOfBody: [Int64: Int] = [:]
+
+    private static let mostRedirects = 20
+
+    init(_ reader: StoreReader, _ scope: Scope, obeysRobots: Bool) {
+        self.reader = reader
+        self.scope = scope
+        self.obeysRobots = obeysRobots
+    }
+
+    mutating func run(_ site: Site, _ interruption: Interruption) throws(StoreError) {
+        for start in site.start { hear(start, from: -1, depth: 0, isStart: true) }
+        try goOn(interruption)
+        // Pages that a sitemap named, and no other page.
+        var others: [String] = []
+        if let published = site.published {
+            try reader.eachResponse(ofVisit: published) { response in
+                if response.role == 0, response.status < 400, nodeOfHref[response.href] == nil {
+                    others.append(response.href)
+                }
+            }
+        }
+        for other in others.sorted() { hear(other, from: -1, depth: 0) }
+        try goOn(interruption)
+    }
+
+    private mutating func goOn(_ interruption: Interruption) throws(StoreError) {
+        while !interruption.isRequested {
+            if let number = needed.popLast() {
+                try visit(number)
+            } else if nextPage < pages.count {
+                nextPage += 1
+                try visit(pages[nextPage - 1])
+            } else {
+                return
+            }
+        }
+    }
+
+    @discardableResult
+    private mutating func hear(
+        _ href: String, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false,
+        isStart: Bool = false
+    ) -> Int {
+        if let known = nodeOfHref[href] {
+            hearAgain(known, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            return known
+        }
+        nodes.append(
+            OfflineNode(
+                href: href, parent: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess, isStart: isStart))
+        let number = nodes.count - 1
+        nodeOfHref[href] = number
+        enqueue(number)
+        return number
+    }
+
+    /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it was.
+    private mutating func hearAgain(_ number: Int, depth: Int, isRequisite: Bool, isGuess: Bool) {
+        let node = nodes[number]
+        let isNews = isRequisite && !node.isRequisite || !isGuess && node.isGuess || depth < node.depth
+        guard isNews else { return }
+        nodes[number].isRequisite = node.isRequisite || isRequisite
+        nodes[number].isGuess = node.isGuess && isGuess
+        nodes[number].depth = min(node.depth, depth)
+        switch node.state {
+        case .ignored:
+            nodes[number].state = .waiting
+            enqueue(number)
+        case .redirects(let target): hearAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+        case .waiting, .held, .gone, .missing, .unlisted: break
+        }
+    }
+
+    private mutating func enqueue(_ number: Int) {
+        if nodes[number].isRequisite { needed.append(number) } else { pages.append(number) }
+    }
+
+    private mutating func visit(_ number: Int) throws(StoreError) {
+        let node = nodes[number]
+        guard node.state == .waiting else { return }
+        guard let url = WebURL(node.href), verdict(on: url, node).isFollowed else {
+            nodes[number].state = .ignored
+            return
+        }
+        guard let response = try reader.find(url)?.response else {
+            var isWanted = node.isRequisite || node.isStart
+            if !isWanted { isWanted = try mayFetch(url) }
+            nodes[number].state = isWanted && !node.isGuess ? .missing("the larder does not hold it") : .ignored
+            return
+        }
+        if response.status == 404 || response.status == 410 {
+            nodes[number].state = node.isGuess ? .ignored : .gone(status: response.status)
+        } else if let body = response.body {
+            try visit(number, response, body)
+        } else if response.isRedirect {
+            follow(number, response, from: url)
+        } else {
+            nodes[number].state = .missing("the server answered \(response.status)")
+        }
+    }
+
+    private func verdict(on url: WebURL, _ node: OfflineNode) -> ScopeVerdict {
+        if node.isStart { return scope.verdict(onStart: url) }
+        return node.isRequisite ? scope.verdict(onRequisite: url) : scope.verdict(onPage: url, depth: node.depth)
+    }
+
+    private mutating func visit(
+        _ number: Int, _ response: StoredResponse, _ body: StoredBody
+    ) throws(StoreError) {
+        guard !response.flags.contains(.isPart) else {
+            nodes[number].state = .missing("only a part of it is held")
+            return
+        }
+        let place = placeOfBody[body.id] ?? bodies.count
+        if place == bodies.count {
+            bodies.append(body)
+            placeOfBody[body.id] = place
+        }
+        guard let links = try reader.linkNumbers(of: response) else {
+            nodes[number].state = .unlisted(place)
+            return
+        }
+        nodes[number].state = .held(place)
+        let depth = nodes[number].depth
+        for link in links.requisites { try hear(link, from: number, depth: depth, isRequisite: true) }
+        for link in links.guesses { try hear(link, from: number, depth: depth, isRequisite: true, isGuess: true) }
+        for link in links.pages { try hear(link, from: number, depth: depth + 1) }
+    }
+
+    private mutating func hear(
+        _ link: Int64, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false
+    ) throws(StoreError) {
+        let place = Int(link)
+        if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
+            return hearAgain(Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+        }
+        guard let href = try reader.address(of: link) else { return }
+        if place >= nodeOfNumber.count {
+            nodeOfNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfNumber.count))
+        }
+        nodeOfNumber[place] = Int32(
+            truncatingIfNeeded: hear(href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
+    }
+
+    private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
+        let location = HTTPFields(block: response.fields.utf8.span)["Location"]
+        guard let target = location.flatMap({ WebURL($0, base: url)?.key }) else {
+            nodes[number].state = .missing("its redirect leads nowhere")
+            return
+        }
+        let node = nodes[number]
+        let next = hear(
+            target.href, from: number, depth: node.depth, isRequisite: node.isRequisite, isGuess: node.isGuess)
+        guard !leadsBack(next, to: number) else {
+            nodes[number].state = .missing("its redirects lead back to it")
+            return
+        }
+        nodes[number].state = .redirects(to: next)
+        // What a start leads to is as good as a start, and brings along what was out of reach.
+        guard node.isStart, !nodes[next].isStart else { return }
+        nodes[next].isStart = true
+        if nodes[next].state == .ignored { wake(next) }
+        guard scope.startMoved(from: url, to: target) else { return }
+        for other in nodes.indices where nodes[other].state == .ignored { wake(other) }
+    }
+
+    private mutating func wake(_ number: Int) {
+        nodes[number].state = .waiting
+        enqueue(number)
+    }
+
+    private func leadsBack(_ first: Int, to number: Int) -> Bool {
+        var next = first
+        for _ in 0...Self.mostRedirects {
+            if next == number { return true }
+            guard case .redirects(let target) = nodes[next].state else { return false }
+            next = target
+        }
+        return true
+    }
+
+    /// Whether robots.txt, as it is held, let the page be asked for.
+    private mutating func mayFetch(_ page: WebURL) throws(StoreError) -> Bool {
+        guard obeysRobots else { return true }
+        if let known = robots[page.origin] { return known.allows(page.target) }
+        var rules = RobotsRules.allowsAll
+        if let url = WebURL("/robots.txt", base: page), let body = try reader.body(at: url),
+            let content = try reader.content(of: body)
+        {
+            let bytes = try content.beginning(RobotsGate.mostBytes)
+            rules = RobotsFile(bytes.span).rules(for: Larder.productToken)
+        }
+        robots[page.origin] = rules
+        return rules.allows(page.target)
+    }
+}

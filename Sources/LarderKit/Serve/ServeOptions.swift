@@ -1,0 +1,55 @@
+internal import Serve
+internal import Web
+
+/// How a larder is shown.
+public struct ServeOptions: Sendable {
+    /// The site that is shown at the root; nil gives every origin a name of its own below `localhost`.
+    public var root: String?
+    /// The address of this machine to listen on, or `*` for all of them. Nil listens on loopback, where nobody else comes.
+    public var address: String?
+    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    public var hasShim = true
+    /// Lets pages ask the network for what the larder does not lead to itself.
+    public var allowsNetwork = false
+
+    /// How what is held and servers share the work, by its name. `offline` asks no server, whatever a request or a rule says.
+    public var policy = "offline"
+    /// How servers are asked, where the policy has them asked.
+    public var network = NetworkOptions()
+
+    public static var policies: [String] { CachePolicy.allCases.map(\.rawValue) }
+
+    public init() {}
+
+    /// - Throws: `LarderError` of kind `.input` for a site or an address that is none.
+    func mirrorOptions() throws(LarderError) -> MirrorOptions {
+        var options = MirrorOptions()
+        if let root {
+            guard let url = WebURL(root), url.isHTTP else {
+                throw LarderError(.input, "\"\(root)\" is not a site: write it like https://example.com/")
+            }
+            options.root = url
+        }
+        if let address {
+            guard let known = ListenAddress(address) else {
+                throw LarderError(
+                    .input, "\"\(address)\" is no address to listen on: write it like 192.0.2.1, or * for all there are"
+                )
+            }
+            // A name below localhost is this machine for everybody: other machines would find themselves.
+            guard root != nil || known.isLoopback else {
+                throw LarderError(
+                    .input, "other machines can only be shown one site: name it with --at-root SITE")
+            }
+            options.address = known
+        }
+        guard let policy = CachePolicy(rawValue: policy) else {
+            throw LarderError(
+                .input, "\"\(policy)\" is no policy: choose one of \(Self.policies.joined(separator: ", "))")
+        }
+        options.policy = policy
+        options.hasShim = hasShim
+        options.allowsNetwork = allowsNetwork
+        return options
+    }
+}

@@ -1,0 +1,86 @@
+/// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share it.
+final class Answer: Sendable {
+    let status: Int
+    /// Head and body in one piece, so that one call sends them.
+    let bytes: [UInt8]
+    let headCount: Int
+    let entityTag: String?
+    let lastModified: String?
+    /// The fields have one already: when a stored response was made is not for us to say.
+    let hasDate: Bool
+    /// What follows `bytes` for a large body: a file, sent by the kernel.
+    let file: FileBody?
+
+    struct FileBody: Sendable {
+        let path: String
+        let byteCount: Int
+    }
+
+    init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
+        var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
+        headCount = bytes.count
+        bytes.append(contentsOf: body)
+        self.status = status
+        self.bytes = bytes
+        (entityTag, lastModified, hasDate) = Self.validators(fields)
+        file = nil
+    }
+
+    init(status: Int, fields: [(name: String, value: String)], file: FileBody) {
+        self.status = status
+        bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
+        headCount = bytes.count
+        (entityTag, lastModified, hasDate) = Self.validators(fields)
+        self.file = file
+    }
+
+    /// The length of the body, wherever it is.
+    var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
+
+    /// Everything that a client is sent stands in `bytes`.
+    var isPlain: Bool { hasDate && file == nil }
+
+    static func text(_ status: Int, _ text: String, fields: [(name: String, value: String)] = []) -> Answer {
+        Answer(status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields, body: Array(text.utf8))
+    }
+
+    static func html(_ status: Int, _ html: String, fields: [(name: String, value: String)] = []) -> Answer {
+        Answer(status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields, body: Array(html.utf8))
+    }
+
+    static func redirect(to location: String, fields: [(name: String, value: String)] = []) -> Answer {
+        Answer(status: 302, fields: [("Location", location)] + fields, body: [])
+    }
+
+    private static func validators(
+        _ fields: [(name: String, value: String)]
+    ) -> (entityTag: String?, lastModified: String?, hasDate: Bool) {
+        func value(_ name: String) -> String? {
+            fields.first { HeadLines.isSameName($0.name.utf8, name.utf8) }?.value
+        }
+        return (value("etag"), value("last-modified"), value("date") != nil)
+    }
+
+    private static func head(
+        status: Int, fields: [(name: String, value: String)], byteCount: Int, extra: Int
+    ) -> [UInt8] {
+        var head: [UInt8] = []
+        head.reserveCapacity(512 + extra)
+        head.append(contentsOf: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
+        var hasAcceptRanges = false
+        for field in fields {
+            if HeadLines.isSameName(field.name.utf8, "accept-ranges".utf8) { hasAcceptRanges = true }
+            head.append(contentsOf: field.name.utf8)
+            head.append(contentsOf: ": ".utf8)
+            // A stored value cannot end the field, whatever is in it.
+            head.append(contentsOf: field.value.utf8.lazy.filter { $0 != 0x0d && $0 != 0x0a && $0 != 0 })
+            head.append(contentsOf: "\r\n".utf8)
+        }
+        // Of any answer with a body that can be asked for in parts: see `Selection`.
+        if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
+        // RFC 9110 §8.6: a 204 must not have it, and a 304 would have to tell that of the body it stands for.
+        if status != 204, status != 304 { head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8) }
+        head.append(contentsOf: "\r\n".utf8)
+        return head
+    }
+}

@@ -1,0 +1,71 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// How a responder says that its reply comes later: it takes a slot.
+struct Later {
+    fileprivate let mailbox: ReplyMailbox
+    fileprivate let token: UInt64
+
+    init(_ mailbox: ReplyMailbox, token: UInt64) {
+        self.mailbox = mailbox
+        self.token = token
+    }
+
+    /// For one reply, and to be asked for once a request.
+    func slot() -> ReplySlot { ReplySlot(mailbox, token: token) }
+}
+
+/// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client a 500, so
+/// that nobody waits for ever.
+final class ReplySlot: Sendable {
+    private let mailbox: ReplyMailbox
+    private let token: UInt64
+    private let isGiven = Atomic(false)
+
+    fileprivate init(_ mailbox: ReplyMailbox, token: UInt64) {
+        self.mailbox = mailbox
+        self.token = token
+    }
+
+    deinit {
+        give(Reply(answer: .text(500, "There is no answer.\n")))
+    }
+
+    /// The first counts. A client that has gone meanwhile misses nothing.
+    func give(_ reply: Reply) {
+        guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        mailbox.put(reply, for: token)
+    }
+}
+
+/// The replies that came from other threads for the clients of one event loop.
+final class ReplyMailbox: Sendable {
+    /// Readable while there is something.
+    let descriptor: Int32
+    private let replies = Mutex<[(token: UInt64, reply: Reply)]>([])
+
+    init() throws(ServerError) {
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard descriptor >= 0 else { throw ServerError("create a mailbox", errno) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    fileprivate func put(_ reply: Reply, for token: UInt64) {
+        replies.withLock { $0.append((token, reply)) }
+        eventfd_write(descriptor, 1)
+    }
+
+    func takeAll() -> [(token: UInt64, reply: Reply)] {
+        var count: eventfd_t = 0
+        // Before the replies are taken: one that comes between the two is told again.
+        eventfd_read(descriptor, &count)
+        return replies.withLock { replies in
+            defer { replies = [] }
+            return replies
+        }
+    }
+}

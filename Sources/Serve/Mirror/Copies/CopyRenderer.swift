@@ -1,0 +1,145 @@
+internal import Markup
+internal import Store
+internal import Web
+
+/// Makes a copy ready to be sent: its links lead to the larder, every other byte stays as it was.
+struct CopyRenderer {
+    let finder: CopyFinder
+    let layout: OriginLayout
+    /// Nil where pages do without.
+    let shim: Shim?
+
+    private var fields: AnswerFields { finder.fields }
+
+    func answer(_ copy: FoundCopy, source: AnswerSource) throws(StoreError) -> Answer {
+        // Its relative links would not lead where they should.
+        if copy.change.contains(.slash) { return leading(to: copy, source) }
+        guard let body = copy.response.body else { return bodiless(copy, source) }
+        guard let content = try finder.reader.content(of: body), let table = try links(of: body) else {
+            let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
+            return .text(500, text, fields: layout.commonFields)
+        }
+        let tag = body.entityTag(type: copy.fields["Content-Type"], layout: layout, hasShim: shim != nil)
+        let form = DocumentForm(body)
+        if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url) {
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+            let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
+        }
+        return try answer(
+            status: copy.response.status, copy.fields, copy.url, (try content.load(), table, form), source, tag: tag)
+    }
+
+    /// What has just come, whether or not it is kept.
+    func answer(
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, isHead: Bool
+    ) throws(StoreError) -> Answer {
+        guard !isHead else {
+            let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
+            // Its length is told, and it is not sent: nobody opens it.
+            let body = Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0)
+            return Answer(status: status, fields: outgoing, file: body)
+        }
+        let form = DocumentForm(name: loaded.format.name)
+        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), .loaded, tag: nil)
+    }
+
+    private typealias Body = (bytes: [UInt8], table: LinkTable, form: DocumentForm)
+
+    private func answer(
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource, tag: String?
+    ) throws(StoreError) -> Answer {
+        let shown =
+            switch body.form {
+            case .other: isRewritten(body.table, of: url) ? splice(body.bytes, body.table, url) : body.bytes
+            case .html: try document(body.bytes, body.table, url, isXML: false)
+            case .xhtml: try document(body.bytes, body.table, url, isXML: true)
+            }
+        // The server's own tag is for the server's own bytes.
+        let isSame = finder.fields.isProxy && shown == body.bytes
+        var outgoing = fields.fields(of: stored, base: url, source: source, entityTag: isSame ? stored["ETag"] : tag)
+        if body.table.isTranscoded { outgoing.sayUTF8() }
+        return Answer(status: status, fields: outgoing, body: shown)
+    }
+
+    // MARK: - Bodies
+
+    private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
+        let encoded = try finder.reader.links(of: body)
+        // What is no table is damaged, however it came to be so.
+        return try? LinkTable(decoding: encoded.span)
+    }
+
+    /// Whether a body goes out with other bytes than came. Only references that name an origin leave their own, unless the
+    /// larder shows it below another path.
+    private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
+        if table.isTranscoded { return true }
+        return layout.keepsPaths(of: url)
+            ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
+    }
+
+    private func isRewritten(_ url: WebURL) throws(StoreError) -> Bool {
+        let candidates = [url.withoutFragment.href]
+        let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
+        guard let copy, let body = copy.response.body, let table = try links(of: body) else { return false }
+        return isRewritten(table, of: copy.url)
+    }
+
+    private func document(
+        _ original: [UInt8], _ originalTable: LinkTable, _ url: WebURL, isXML: Bool
+    ) throws(StoreError) -> [UInt8] {
+        var (bytes, table) = (original, originalTable)
+        if let decoded = table.source(of: original.span) {
+            bytes = decoded
+            table.isTranscoded = false
+            table.encoding = .utf8
+        }
+        var failure: StoreError?
+        let repairs = DocumentRepairs(table: table, url: url) { target in
+            do throws(StoreError) {
+                return try isRewritten(target)
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        repairs.apply(to: &bytes)
+        if let failure { throw failure }
+        if isRewritten(table, of: url) { bytes = splice(bytes, table, url) }
+        if let shim, let place = ShimPlace.find(in: bytes, isXML: isXML) {
+            bytes.insert(contentsOf: shim.tag, at: place)
+        }
+        return bytes
+    }
+
+    private func splice(_ bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [UInt8] {
+        var output: [UInt8] = []
+        if layout.keepsPaths(of: url) {
+            Splicer.splice(bytes.span, table, only: .namesOrigin, into: &output) { _, reference in
+                WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
+            }
+        } else {
+            let mapping = MovedReferences(layout: layout, table: table, url: url)
+            Splicer.splice(bytes.span, table, into: &output, replacement: mapping.replacement)
+        }
+        return output
+    }
+
+    // MARK: - What has no body
+
+    /// A redirect, or what was confirmed not to be there.
+    private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source)
+        if copy.response.isRedirect { return Answer(status: copy.response.status, fields: outgoing, body: []) }
+        let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
+        return Answer(
+            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8))
+    }
+
+    private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let place = layout.address(of: copy.url) ?? layout.portal
+        return .redirect(to: place, fields: fields.ownFields(source))
+    }
+}

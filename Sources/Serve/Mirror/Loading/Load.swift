@@ -1,0 +1,41 @@
+package import Store
+package import Web
+
+/// What a server is to be asked in a client's stead.
+package struct LoadRequest: Sendable {
+    package let method: String
+    package let url: WebURL
+    package let fields: HTTPFields
+    package let body: [UInt8]
+    /// The user named the host: it may be on this machine or beside it. Any other is on the public network, or not asked.
+    package let mayReachPrivate: Bool
+}
+
+/// A server's whole answer, without its content coding.
+package struct LoadedResponse: Sendable {
+    package let status: Int
+    package let fields: HTTPFields
+    /// A file belongs to whoever gets the response.
+    package let body: BodyContent
+    package let requestTime: HTTPDate
+    package let responseTime: HTTPDate
+
+    package init(
+        status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate
+    ) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+    }
+}
+
+package enum LoadOutcome: Sendable {
+    case response(LoadedResponse)
+    /// Nothing whole came, and why.
+    case failure(String)
+}
+
+/// Asks a server, without making the caller wait, and completes once, on whichever thread.
+package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void

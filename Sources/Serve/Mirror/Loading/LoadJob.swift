@@ -1,0 +1,60 @@
+internal import Store
+internal import Web
+
+/// A request that a server is to be asked about.
+struct LoadJob: Sendable {
+    let policy: CachePolicy
+    let method: String
+    let request: CacheRequest
+    let rules: CacheRules
+    /// Under which the answer is kept.
+    let key: RequestKey
+    let body: [UInt8]
+    /// What is held for the request, and as the policies see it.
+    let held: StoredResponse?
+    let entry: CacheEntry?
+    /// What the action adds to the request: conditions, as a rule.
+    let additional: HTTPFields
+    let layout: OriginLayout
+    let shim: Shim?
+    let mayReachPrivate: Bool
+    let isNavigation: Bool
+
+    var wasConditional: Bool { additional.contains("If-None-Match") || additional.contains("If-Modified-Since") }
+
+    /// What the server is asked. Nothing in it tells of the larder's own addresses.
+    var upstream: LoadRequest {
+        var fields = request.upstreamFields(additional)
+        for name in Self.ownFields { fields.remove(name) }
+        // Names that pages know the larder by are no names of servers.
+        if fields.contains("Origin") { fields.set("Origin", request.url.origin) }
+        // With a site at the root all origins share one name, and with it the browser's cookies: they are the site's.
+        if let root = layout.root, !root.isRoot(request.url) {
+            fields.remove("Cookie")
+            fields.remove("Authorization")
+        }
+        return LoadRequest(
+            method: method, url: request.url, fields: fields, body: body, mayReachPrivate: mayReachPrivate)
+    }
+
+    private static let ownFields = [
+        "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect", "Referer", "Upgrade-Insecure-Requests",
+        "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User",
+    ]
+
+    /// Those who ask for the same get the same answer. Nil for what may do something each time that it is asked.
+    var flightKey: String? {
+        guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
+        let authority = layout.authority ?? ""
+        return
+            "\(policy.rawValue) \(method) \(request.url.href) \(authority)\n\(request.upstreamFields(additional).block)"
+    }
+
+    /// The same, without asking whether what is held still holds.
+    var unconditional: LoadJob {
+        LoadJob(
+            policy: policy, method: method, request: request, rules: rules, key: key, body: body, held: held,
+            entry: entry, additional: [:], layout: layout, shim: shim, mayReachPrivate: mayReachPrivate,
+            isNavigation: isNavigation)
+    }
+}

@@ -1,0 +1,23 @@
+internal import Glibc
+internal import Markup
+internal import Store
+internal import Web
+
+/// A body that has just come, with its links.
+struct LoadedBody {
+    let content: BodyContent
+    let bytes: [UInt8]
+    var format = BodyFormat.opaque
+    var table = LinkTable()
+
+    func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
+        try NewBody(
+            content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
+            in: folder)
+    }
+
+    /// Removes a file that the store did not take.
+    func discard() {
+        if case .file(let path) = content { unlink(path) }
+    }
+}

@@ -1,0 +1,23 @@
+package import Web
+
+/// How a mirror is shown.
+package struct MirrorOptions: Sendable {
+    /// The site at the root; nil gives every origin a name of its own.
+    package var root: WebURL?
+    package var address = ListenAddress.loopback
+    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    package var hasShim = true
+    /// Lets pages ask the network for what the larder does not lead to itself.
+    package var allowsNetwork = false
+
+    /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those are heard only
+    /// when there is somebody to ask servers.
+    package var policy = CachePolicy.offline
+    /// Asks servers. Without it none is ever asked.
+    package var load: Load?
+
+    package init() {}
+
+    /// A site at the root is everybody's; else the larder is somebody's own.
+    var profile: CacheProfile { root == nil ? .private : .reverseProxy }
+}

@@ -1,0 +1,41 @@
+internal import Store
+internal import Web
+
+extension MirrorResponder {
+    /// Notes what is not held, and says so.
+    func miss(
+        _ address: String, _ request: Request, _ fields: HTTPFields, _ look: Look
+    ) throws(StoreError) -> Answer {
+        let url = WebURL(address)?.href ?? address
+        let referrer =
+            try fields["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
+                try original(of: local, look.reader)
+            } ?? nil
+        context.notes?.missed(
+            url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
+            isPage: fields.isNavigation, at: look.time)
+        var page = MissPage(url: url, isNoted: context.notes != nil)
+        if fields.isNavigation {
+            page.referrers = try look.reader.fewReferrers(of: url)
+            if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
+            page.neighbours = try neighbours(of: url, look.reader)
+        }
+        return page.answer(isNavigation: fields.isNavigation, layout: context.layout)
+    }
+
+    /// The original URL that one of the larder's addresses shows; nil for one that it does not hold.
+    private func original(of local: WebURL, _ reader: StoreReader) throws(StoreError) -> String? {
+        for address in context.names.originals(of: local) {
+            guard let url = WebURL(address) else { continue }
+            if try reader.response(for: url.href) != nil { return url.href }
+        }
+        return nil
+    }
+
+    /// In the same folder, else on the same origin.
+    private func neighbours(of url: String, _ reader: StoreReader) throws(StoreError) -> [String] {
+        guard let slash = url.lastIndex(of: "/"), let origin = WebURL(url)?.origin else { return [] }
+        let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
+        return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
+    }
+}

@@ -1,0 +1,47 @@
+internal import Glibc
+internal import Store
+internal import Synchronization
+
+/// Writes down what was served and what was missed: what is served often is evicted last, and what was missed is fetched
+/// at the next prefetch.
+final class NoteKeeper: Sendable {
+    private let folder: StoreFolder
+    private let notes: ServingNotes
+    private let tier: MemoryTier<Answer>
+    /// Up to when the tier's uses are written.
+    private let lastLook: Mutex<Int64>
+
+    init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>) {
+        self.folder = folder
+        self.notes = notes
+        self.tier = tier
+        lastLook = Mutex(CoarseClock.seconds())
+    }
+
+    func write() {
+        let now = CoarseClock.seconds()
+        let since = lastLook.withLock { last in
+            defer { last = now }
+            return last
+        }
+        var taken = notes.take()
+        for use in tier.uses(since: since) { taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse) }
+        guard !taken.made.isEmpty || !taken.misses.isEmpty else { return }
+        // Seconds since 1970 at the start of the other clock.
+        let epoch = Int64(time(nil)) - now
+        do throws(StoreError) {
+            // Opened each time: another store may have taken the place of the one before.
+            let book = try NoteBook(folder)
+            try book.note(served: taken.made.map { ($0.key, epoch + $0.value) })
+            try book.note(
+                misses: taken.misses.values.map { miss in
+                    var miss = miss
+                    miss.first += epoch
+                    miss.last += epoch
+                    return miss
+                })
+        } catch {
+            // Whoever may not write to the store, or cannot now, serves it all the same; there is nobody to tell.
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import Store
+internal import Synchronization
+
+/// What the server threads have noted since somebody last took the notes. Any thread may use it.
+final class ServingNotes: Sendable {
+    struct Notes {
+        /// When copies were made ready, by the numbers of their URLs, in seconds of `CoarseClock`. Who answers from memory
+        /// notes nothing: the tier knows.
+        var made: [Int64: Int64] = [:]
+        /// By method and address; their times are of `CoarseClock` too.
+        fileprivate(set) var misses: [String: Miss] = [:]
+        fileprivate var missByteCount = 0
+    }
+
+    private let notes = Mutex(Notes())
+
+    /// What can be asked for has no bound but these.
+    private static let mostMade = 100_000
+    private static let longestAddress = 4096
+    private static let mostMissBytes = 4 * 1024 * 1024
+
+    func made(_ url: Int64, at now: Int64) {
+        notes.withLock { notes in
+            if notes.made.count < Self.mostMade { notes.made[url] = now }
+        }
+    }
+
+    func missed(_ url: String, method: String, referrer: String?, isPage: Bool, at now: Int64) {
+        guard url.utf8.count <= Self.longestAddress, method.utf8.count <= 32 else { return }
+        let referrer = referrer.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        notes.withLock { notes in
+            let key = "\(method) \(url)"
+            if let known = notes.misses[key] {
+                var miss = known
+                miss.count += 1
+                miss.last = now
+                miss.isPage = miss.isPage || isPage
+                miss.referrer = referrer ?? miss.referrer
+                notes.misses[key] = miss
+            } else if notes.missByteCount < Self.mostMissBytes {
+                notes.missByteCount += 2 * url.utf8.count + (referrer?.utf8.count ?? 0) + 200
+                notes.misses[key] = Miss(
+                    href: url, method: method, referrer: referrer, isPage: isPage, first: now, last: now)
+            }
+        }
+    }
+
+    func take() -> Notes {
+        notes.withLock { notes in
+            defer { notes = Notes() }
+            return notes
+        }
+    }
+}

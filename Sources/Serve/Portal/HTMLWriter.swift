@@ -1,0 +1,121 @@
+/// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute, and is escaped;
+/// what makes markup are the literals of our own code.
+struct HTMLWriter {
+    typealias Attributes = KeyValuePairs<StaticString, String?>
+
+    private(set) var bytes: [UInt8] = []
+
+    /// An attribute whose value is nil is left out.
+    mutating func element(
+        _ name: StaticString, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
+    ) {
+        open(name, attributes)
+        content(&self)
+        close(name)
+    }
+
+    mutating func element(_ name: StaticString, _ attributes: Attributes = [:], text: String) {
+        element(name, attributes) { $0.text(text) }
+    }
+
+    /// An element that has no content, such as `input`.
+    mutating func void(_ name: StaticString, _ attributes: Attributes = [:]) {
+        open(name, attributes)
+    }
+
+    mutating func text(_ text: String) {
+        bytes.append(escaping: text)
+    }
+
+    /// Words of somebody else: whichever way they are written, what stands around them keeps its place.
+    mutating func foreign(_ words: String) {
+        element("bdi", text: words)
+    }
+
+    /// Somebody else's address, which may go on in another line behind its slashes and the fields of its query.
+    mutating func address(_ href: String) {
+        element("bdi") { html in
+            let bytes = Array(Wording.cut(href).utf8)
+            let slash = UInt8(ascii: "/")
+            var start = 0
+            for place in bytes.indices.dropFirst().dropLast() where "/?&".utf8.contains(bytes[place]) {
+                // The slashes before a host stay together, and with it.
+                guard bytes[place - 1] != slash, bytes[place + 1] != slash else { continue }
+                html.text(String(decoding: bytes[start...place], as: UTF8.self))
+                html.literal("<wbr>")
+                start = place + 1
+            }
+            html.text(String(decoding: bytes[start...], as: UTF8.self))
+        }
+    }
+
+    /// A link to a path of the larder's or to a page of the web. An address that would do anything else becomes no link.
+    mutating func link(
+        _ address: String, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
+    ) {
+        let isPath = address.hasPrefix("/") && !address.hasPrefix("//")
+        guard isPath || address.hasPrefix("http://") || address.hasPrefix("https://") else { return content(&self) }
+        bytes.append(literal: "<a href=\"")
+        bytes.append(escaping: address)
+        bytes.append(literal: "\"")
+        write(attributes)
+        bytes.append(literal: ">")
+        content(&self)
+        close("a")
+    }
+
+    mutating func link(_ address: String, _ attributes: Attributes = [:], text: String) {
+        link(address, attributes) { $0.text(text) }
+    }
+
+    mutating func literal(_ markup: StaticString) {
+        bytes.append(literal: markup)
+    }
+
+    private mutating func open(_ name: StaticString, _ attributes: Attributes) {
+        bytes.append(literal: "<")
+        bytes.append(literal: name)
+        write(attributes)
+        bytes.append(literal: ">")
+    }
+
+    private mutating func write(_ attributes: Attributes) {
+        for (name, value) in attributes {
+            guard let value else { continue }
+            bytes.append(literal: " ")
+            bytes.append(literal: name)
+            bytes.append(literal: "=\"")
+            bytes.append(escaping: value)
+            bytes.append(literal: "\"")
+        }
+    }
+
+    private mutating func close(_ name: StaticString) {
+        bytes.append(literal: "</")
+        bytes.append(literal: name)
+        bytes.append(literal: ">")
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func append(literal: StaticString) {
+        literal.withUTF8Buffer { append(contentsOf: $0) }
+    }
+
+    /// As text between tags, or as an attribute's value between double quotes.
+    mutating func append(escaping text: String) {
+        reserveCapacity(count + text.utf8.count)
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "&"): append(literal: "&amp;")
+            case UInt8(ascii: "<"): append(literal: "&lt;")
+            case UInt8(ascii: ">"): append(literal: "&gt;")
+            case UInt8(ascii: "\""): append(literal: "&quot;")
+            case UInt8(ascii: "'"): append(literal: "&#39;")
+            // HTML has no way to write them.
+            case 0..<0x09, 0x0b, 0x0c, 0x0e..<0x20, 0x7f: append(literal: "\u{FFFD}")
+            default: append(byte)
+            }
+        }
+    }
+}

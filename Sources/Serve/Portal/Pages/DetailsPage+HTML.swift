@@ -1,0 +1,194 @@
+internal import Store
+internal import Web
+
+extension DetailsPage {
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "url soft"]) { $0.address(href) }
+        guard let shown else {
+            writeAbsence(to: &html, context)
+            return writeLinkers(to: &html, context)
+        }
+        writeActions(to: &html, context)
+        writeSheet(shown, to: &html, context)
+        writeRows(to: &html, context)
+        writeHeaders(shown.response, to: &html)
+        for links in links { write(links, to: &html, context) }
+        writeLinkers(to: &html, context)
+    }
+
+    private func writeAbsence(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p") { html in
+            html.element("span", ["class": "badge warn"], text: "Not held")
+            html.text(" The larder has nothing of this address. To have it:")
+        }
+        // It is meant to be pasted into a shell, where only a quote could end the quotation.
+        html.element("pre", text: "larder prefetch '\(href.replacing("'", with: "%27"))'")
+        guard !neighbours.isEmpty else { return }
+        html.element("h2", text: "Held nearby")
+        html.element("ul", ["class": "links"]) { html in
+            for neighbour in neighbours { html.element("li") { $0.target(neighbour, context) } }
+        }
+    }
+
+    private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "actions"]) { html in
+            if let address = context.mirrored(href) {
+                html.link(address, ["class": "button"], text: "Open the copy")
+            }
+            html.link(href, ["class": "button quiet", "rel": "noreferrer external"], text: "Open at the origin")
+        }
+    }
+
+    private func writeSheet(_ row: HeldRow, to html: inout HTMLWriter, _ context: PortalContext) {
+        let response = row.response
+        html.element("dl", ["class": "sheet"]) { html in
+            html.line("Status", "\(response.status)\(response.isRedirect ? ", a redirect" : "")")
+            html.line("Kind", response.role == 0 ? "page" : "file that pages need")
+            html.line("Media type", response.type ?? "none given")
+            html.line("Fetched") { html in
+                html.moment(response.fetched)
+                html.text(" (\(Wording.age(context.now - response.fetched))), visit \(response.visit) of ")
+                html.foreign(row.site)
+            }
+            if let referrer = row.referrer { html.line("First asked for by") { $0.target(referrer, context) } }
+            if response.flags.contains(.isInvalidated) {
+                html.line("State", "to be asked about before it is used again")
+            }
+            if response.flags.contains(.isPart) { html.line("State", "only a part is held") }
+            if let body = response.body { writeBody(body, to: &html) }
+        }
+    }
+
+    private func writeBody(_ body: StoredBody, to html: inout HTMLWriter) {
+        html.line("Size", Self.size(body.byteCount))
+        html.line("Read as", body.form.replacing(";", with: ", "))
+        html.line("SHA-256") { $0.element("code", text: Hex.encode(body.sha256)) }
+        html.line("MD5") { html in
+            if let md5 {
+                html.element("code", text: Hex.encode(md5))
+            } else {
+                html.element("span", ["class": "soft"], text: "not computed for so large a body: ")
+                html.element("code", text: "larder show")
+                html.element("span", ["class": "soft"], text: " does it")
+            }
+        }
+        switch content {
+        case .bytes: html.line("Kept in", "larder.db")
+        case .file: html.line("Kept in", "bodies/, named by its SHA-256")
+        case nil:
+            html.line("Kept in") { html in
+                html.element("span", ["class": "badge warn"], text: "Damaged")
+                html.text(" Its bytes are gone or cut short; prefetch it again.")
+            }
+        }
+    }
+
+    private static func size(_ count: Int) -> String {
+        let bytes = Wording.count(count, "byte")
+        return count < 1000 ? bytes : "\(Wording.bytes(Int64(count))) (\(bytes))"
+    }
+
+    private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", ["id": "rows"], text: "Over the visits")
+        html.element("div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]) { html in
+            html.element("table") { html in
+                html.head([
+                    ("Visit", false), ("Fetched", false), ("Status", true), ("Size", true), ("SHA-256", false),
+                    ("State", false),
+                ])
+                html.element("tbody") { html in
+                    for row in rows.prefix(PortalLimits.lines) { write(row, to: &html) }
+                }
+            }
+        }
+        html.remainder(of: rows.count)
+    }
+
+    private func write(_ row: HeldRow, to html: inout HTMLWriter) {
+        let response = row.response
+        html.element("tr") { html in
+            html.element("th", ["scope": "row"], text: "\(response.visit)")
+            html.element("td") { $0.moment(response.fetched) }
+            html.element("td", ["class": "number"], text: "\(response.status)")
+            html.element(
+                "td", ["class": "number"], text: response.body.map { Wording.bytes(Int64($0.byteCount)) } ?? "none")
+            html.element("td") { html in
+                if let body = response.body { html.element("code", text: String(Hex.encode(body.sha256).prefix(12))) }
+            }
+            html.element("td") { html in
+                if row.isShown { html.element("span", ["class": "badge"], text: "Served") }
+                if response.request != .get { html.text(" \(Wording.cut(response.request.text, to: 60))") }
+                if !response.variant.isEmpty { html.text(" for ") }
+                html.foreign(Wording.cut(response.variant.replacing("\n", with: "; "), to: 120))
+            }
+        }
+    }
+
+    private func writeHeaders(_ response: StoredResponse, to html: inout HTMLWriter) {
+        let fields = HTTPFields(block: response.fields.utf8.span).list
+        guard !fields.isEmpty else { return }
+        html.element("h2", text: "Headers")
+        html.element("dl", ["class": "sheet"]) { html in
+            for field in fields {
+                html.element("dt") { $0.foreign(field.name) }
+                html.element("dd", ["class": "url"]) { $0.foreign(field.value) }
+            }
+        }
+    }
+
+    private func write(_ links: Links, to html: inout HTMLWriter, _ context: PortalContext) {
+        let name = links.list == .pages ? "Links to" : "Needs"
+        html.element("h2", text: "\(name): \(Wording.grouped(links.count))")
+        guard links.count > 0 else { return }
+        html.element("ul", ["class": "links"]) { html in
+            for link in links.targets {
+                html.element("li") { html in
+                    html.target(link.href, context, from: WebURL(href)?.origin)
+                    guard !link.isHeld else { return }
+                    html.text(" ")
+                    html.element("span", ["class": "badge warn"], text: "not held")
+                }
+            }
+        }
+        guard links.targets.count < links.count else { return }
+        if links.targets.count <= PortalLimits.lines {
+            html.next(context.links.details(href, links: links.list.rawValue), "More of them")
+        } else {
+            html.remainder(of: links.count, shown: links.targets.count)
+        }
+    }
+
+    private func writeLinkers(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2", text: "Linked from")
+        if linkers.hrefs.isEmpty {
+            let words = isContinued ? "Nothing more was found" : "Nothing that is held links here"
+            html.element("p", ["class": "soft"], text: linkers.next == nil ? "\(words)." : "\(words), so far.")
+        }
+        html.element("ul", ["class": "links"]) { html in
+            for linker in linkers.hrefs {
+                html.element("li") { $0.target(linker, context, from: WebURL(href)?.origin) }
+            }
+        }
+        if let next = linkers.next { html.next(context.links.details(href, after: next), "Look further") }
+    }
+}
+
+extension HTMLWriter {
+    fileprivate mutating func line(_ name: String, _ value: String) {
+        line(name) { $0.foreign(value) }
+    }
+
+    fileprivate mutating func line(_ name: String, _ value: (inout HTMLWriter) -> Void) {
+        element("dt", text: name)
+        element("dd") { value(&$0) }
+    }
+
+    /// The details of another address; of one that has the origin only its path is shown.
+    fileprivate mutating func target(_ href: String, _ context: PortalContext, from origin: String? = nil) {
+        guard WebURL(href)?.isHTTP == true else { return element("span", ["class": "url"]) { $0.address(href) } }
+        link(context.links.details(href), ["class": "url"]) { html in
+            let isBelow = origin.map { href.hasPrefix("\($0)/") } ?? false
+            html.address(isBelow ? String(href.dropFirst(origin?.utf8.count ?? 0)) : href)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+/// What stands around every page of the portal.
+enum PortalFrame {
+    static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
+        var html = HTMLWriter()
+        html.literal("<!doctype html>\n")
+        html.element("html", ["lang": "en"]) { html in
+            html.element("head") { writeHead(page, to: &$0) }
+            html.element("body") { html in
+                html.link("\(context.address)#content", ["class": "skip"], text: "Skip to the content")
+                writeBanner(page, to: &html, context)
+                html.element("main", ["id": "content", "tabindex": "-1"]) { html in
+                    writeTrail(page, to: &html, context)
+                    html.element("h1") { $0.foreign(Wording.cut(page.title)) }
+                    page.write(to: &html, context)
+                }
+                writeFooter(to: &html, context)
+            }
+        }
+        html.literal("\n")
+        return html.bytes
+    }
+
+    private static func writeHead(_ page: some PortalPage, to html: inout HTMLWriter) {
+        html.void("meta", ["charset": "utf-8"])
+        html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
+        html.void("meta", ["name": "color-scheme", "content": "light dark"])
+        html.element("title", text: page.title == "Larder" ? "Larder" : "\(Wording.cut(page.title)) · Larder")
+        html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
+        html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
+    }
+
+    private static func writeBanner(
+        _ page: some PortalPage, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        html.element("header", ["class": "banner"]) { html in
+            html.element("div", ["class": "bar"]) { html in
+                html.link(context.links.home, ["class": "brand"]) { html in
+                    html.void("img", ["src": PortalIcon.path, "alt": "", "width": "28", "height": "28"])
+                    html.text("Larder")
+                }
+                html.element("nav", ["aria-label": "Larder"]) { html in
+                    html.element("ul") { html in
+                        entry("Sites", context.links.home, page.section == .sites, to: &html)
+                        entry("Scripts", PortalLinks.scripts, page.section == .scripts, to: &html)
+                        entry("Search", PortalLinks.search, page.section == .search, to: &html)
+                    }
+                }
+            }
+        }
+    }
+
+    private static func entry(_ text: String, _ address: String, _ isHere: Bool, to html: inout HTMLWriter) {
+        html.element("li") { $0.link(address, ["aria-current": isHere ? "true" : nil], text: text) }
+    }
+
+    private static func writeTrail(
+        _ page: some PortalPage, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        let trail = page.trail(context)
+        guard !trail.isEmpty else { return }
+        html.element("nav", ["class": "trail", "aria-label": "You are here"]) { html in
+            html.element("ol") { html in
+                for step in trail {
+                    html.element("li") { $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) } }
+                }
+            }
+        }
+    }
+
+    private static func writeFooter(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("footer") { html in
+            html.element("p") { html in
+                html.text("Nothing here asks anything of the network. For programs: ")
+                html.link(context.jsonAddress, ["type": "application/json"], text: "this page as JSON")
+                html.text(".")
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+internal import Store
+
+/// What the portal has counted, for as long as the store stays as it is. It belongs to one thread, as its reader does.
+final class PortalMemory {
+    private weak var reader: StoreReader?
+    private var version: Int64 = 0
+    private var sites: [Site]?
+    private var tallies: [Int64: VisitTally] = [:]
+    private var types: [Int64: [TypeTally]] = [:]
+    private var missing: [Int64: UnheldTargets] = [:]
+
+    /// Forgets what another store, or the store of before a change, had. To be called before each answer.
+    func look(at reader: StoreReader) throws(StoreError) {
+        let version = try reader.dataVersion()
+        guard reader !== self.reader || version != self.version else { return }
+        self.reader = reader
+        self.version = version
+        sites = nil
+        tallies = [:]
+        types = [:]
+        missing = [:]
+    }
+
+    func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
+        if let sites { return sites }
+        let found = try reader.sites()
+        sites = found
+        return found
+    }
+
+    func tally(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> VisitTally {
+        if let tally = tallies[visit] { return tally }
+        let tally = try reader.tally(ofVisit: visit, limit: PortalLimits.counted)
+        tallies[visit] = tally
+        return tally
+    }
+
+    func types(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> [TypeTally] {
+        if let known = types[visit] { return known }
+        let found = try reader.types(ofVisit: visit, limit: PortalLimits.counted)
+        types[visit] = found
+        return found
+    }
+
+    /// What pages of a site need and is not held, as far as the first look goes.
+    func missing(of site: Int64, _ reader: StoreReader) throws(StoreError) -> UnheldTargets {
+        if let known = missing[site] { return known }
+        let found = try reader.unheld(.requisites, site: site, count: PortalLimits.linkers, limit: 0)
+        missing[site] = found
+        return found
+    }
+}

@@ -1,0 +1,123 @@
+/// What a search found, and where it is to be gone on with.
+package struct Findings<Place: Sendable & Equatable>: Sendable, Equatable {
+    package var entries: [HeldEntry] = []
+    /// Nil when everything was looked through.
+    package var next: Place?
+
+    package init() {}
+}
+
+/// A place among the URLs that have each body, in the order in which bodies came into the store.
+package struct BodyPlace: Sendable, Equatable {
+    package let body: Int64
+    package let url: Int64
+
+    package static let start = BodyPlace(body: 0, url: 0)
+
+    package init(body: Int64, url: Int64) {
+        self.body = body
+        self.url = url
+    }
+}
+
+package enum BodyWish: Sendable, Equatable {
+    /// With these words in its title, upper and lower case of ASCII being the same.
+    case title(String)
+    /// Read in this format, by its name.
+    case format(String)
+}
+
+extension StoreReader {
+    /// URLs that readers get, of one site or of all, whose bodies are as wished: at most `limit` behind `place`, and looking
+    /// at no more than `bodyCount` bodies.
+    package func find(
+        _ wish: BodyWish, site: Int64?, after place: BodyPlace = .start, bodyCount: Int64, limit: Int
+    ) throws(StoreError) -> Findings<BodyPlace> {
+        let (condition, pattern) =
+            switch wish {
+            case .title(let words): ("body.title LIKE ?5 ESCAPE '\\'", Self.pattern(containing: words))
+            // In a form, the character set stands behind the format.
+            case .format(let name): ("body.form LIKE ?5 ESCAPE '\\'", Self.escaped(name) + ";%")
+            }
+        // Numbers of bodies have few gaps.
+        let end = place.body.addingReportingOverflow(bodyCount).partialValue
+        var found = Collector(limit: limit)
+        let search = try prepare(
+            """
+            SELECT \(HeldEntry.columns) FROM body
+            CROSS JOIN response ON response.body = body.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            CROSS JOIN url ON url.id = response.url
+            WHERE \(HeldEntry.isVisible) AND body.id >= ?2 AND body.id < ?4 AND \(condition)
+                AND (body.id > ?2 OR response.url > ?3) AND \(HeldEntry.isNewest)
+            ORDER BY body.id, response.url
+            """)
+        _ = try search.first(
+            .optional(site), .integer(place.body), .integer(place.url), .integer(end), .text(pattern)
+        ) { found.take($0) }
+        var findings = Findings<BodyPlace>()
+        findings.entries = found.entries
+        if found.isFull, let last = found.entries.last, let body = last.body {
+            findings.next = BodyPlace(body: body.id, url: last.url)
+        } else {
+            let isMore = try prepare("SELECT 1 FROM body WHERE id >= ? LIMIT 1").first(.integer(end)) { _ in true }
+            findings.next = isMore == nil ? nil : BodyPlace(body: end, url: 0)
+        }
+        return findings
+    }
+
+    /// URLs that readers get, of one site or of all, with these words in their address and not in their title: at most
+    /// `limit` behind `place`, and looking at no more than `urlCount` URLs.
+    package func find(
+        address words: String, notTitled title: String, site: Int64?, after place: String = "", urlCount: Int,
+        limit: Int
+    ) throws(StoreError) -> Findings<String> {
+        let end = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?").first(
+            .text(place), .integer(Int64(urlCount - 1))
+        ) { $0.text(0) }
+        var found = Collector(limit: limit)
+        let search = try prepare(
+            """
+            SELECT \(HeldEntry.columns) FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE \(HeldEntry.isVisible) AND url.href > ?2 AND url.href <= ?3 AND url.href LIKE ?4 ESCAPE '\\'
+                AND NOT coalesce(body.title LIKE ?5 ESCAPE '\\', 0)
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """)
+        _ = try search.first(
+            .optional(site), .text(place), .text(end ?? "\u{7f}"), .text(Self.pattern(containing: words)),
+            .text(Self.pattern(containing: title))
+        ) { found.take($0) }
+        var findings = Findings<String>()
+        findings.entries = found.entries
+        findings.next = found.isFull ? found.entries.last?.href : end
+        return findings
+    }
+
+    /// Takes each URL once, up to a limit.
+    private struct Collector {
+        let limit: Int
+        var entries: [HeldEntry] = []
+        /// There are more.
+        var isFull = false
+
+        /// Nil as long as it takes more.
+        mutating func take(_ row: Row) -> Bool? {
+            guard row.integer(0) != entries.last?.url else { return nil }
+            isFull = entries.count == limit
+            guard !isFull else { return true }
+            entries.append(HeldEntry(row))
+            return nil
+        }
+    }
+
+    private static func pattern(containing words: String) -> String { "%" + escaped(words) + "%" }
+
+    private static func escaped(_ words: String) -> String {
+        words.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_")
+    }
+}

@@ -1,0 +1,117 @@
+/// What bodies link to and the store has nothing of.
+package struct UnheldTarget: Sendable, Equatable {
+    package let href: String
+    /// How many URLs ask for it, of those that were looked through.
+    package let askers: Int
+    /// The first of them.
+    package let asker: String
+}
+
+package struct UnheldTargets: Sendable, Equatable {
+    /// Those that most ask for come first; not all where there are many.
+    package var targets: [UnheldTarget] = []
+    package var count = 0
+    package var lookedThrough = 0
+    /// The number of the URL behind which it is to be gone on; nil when everything was looked through.
+    package var next: Int64?
+
+    package init() {}
+}
+
+/// A kind of links that the store keeps in lists.
+package enum LinkList: String, Sendable, CaseIterable {
+    case pages
+    case requisites
+}
+
+extension StoreReader {
+    /// What the bodies that a site shows link to and nobody has ever fetched, looking through the links of at most `count`
+    /// bodies behind the URL of this number. Gives at most `limit` of them by name.
+    package func unheld(
+        _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
+    ) throws(StoreError) -> UnheldTargets {
+        var askers: [Int64: (first: Int64, last: Int64, count: Int)] = [:]
+        let end = try endOfLinks(after: start, count: count)
+        var result = UnheldTargets()
+        result.next = end
+        try eachRow(
+            """
+            SELECT link.url, link.\(list.rawValue) FROM link
+            CROSS JOIN response ON response.url = link.url AND response.request = '' AND response.body = link.body
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            WHERE \(HeldEntry.isVisible) AND link.url > ?2 AND link.url <= ?3 AND \(HeldEntry.isNewest)
+            """, .integer(site), .integer(start), .integer(end ?? .max)
+        ) { row in
+            let asker = row.integer(0)
+            result.lookedThrough += 1
+            // A page may link to another more than once.
+            for number in LinkLists.numbers(row.text(1)) {
+                let known = askers[number] ?? (asker, 0, 0)
+                if known.last != asker { askers[number] = (known.first, asker, known.count + 1) }
+            }
+        }
+        let isHeld = try prepare("SELECT 1 FROM response WHERE url = ? LIMIT 1")
+        var unheld: [(number: Int64, first: Int64, count: Int)] = []
+        for (number, asked) in askers where try isHeld.first(.integer(number), read: { _ in true }) == nil {
+            unheld.append((number, asked.first, asked.count))
+        }
+        result.count = unheld.count
+        for target in unheld.sorted(by: { ($1.count, $0.number) < ($0.count, $1.number) }).prefix(limit) {
+            guard let href = try address(of: target.number), let asker = try address(of: target.first) else { continue }
+            result.targets.append(UnheldTarget(href: href, askers: target.count, asker: asker))
+        }
+        return result
+    }
+
+    /// The URLs whose bodies link to this one, shown or not, in the order of their numbers: at most `limit`, and looking
+    /// through the links of at most `count` bodies behind the URL of the number `start`.
+    package func linkers(
+        to href: String, after start: Int64 = 0, count: Int, limit: Int
+    ) throws(StoreError) -> (hrefs: [String], next: Int64?) {
+        let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
+        guard let number else { return ([], nil) }
+        let end = try endOfLinks(after: start, count: count)
+        var hrefs: [String] = []
+        var last = start
+        let search = try prepare(
+            """
+            SELECT url.id, url.href FROM link CROSS JOIN url ON url.id = link.url
+            WHERE link.url > ?1 AND link.url <= ?2 AND (instr(link.pages, ?3) OR instr(link.requisites, ?3))
+            ORDER BY link.url
+            """)
+        let isCut = try search.first(
+            .integer(start), .integer(end ?? .max), .text(LinkLists.text([number]))
+        ) { row -> Bool? in
+            // An URL may have had several bodies.
+            guard row.integer(0) != last else { return nil }
+            guard hrefs.count < limit else { return true }
+            last = row.integer(0)
+            hrefs.append(row.text(1))
+            return nil
+        }
+        return (hrefs, isCut == nil ? end : last)
+    }
+
+    /// Of what the numbers stand for the first `limit`, with whether anything is held of it.
+    package func targets(
+        _ numbers: [Int64], limit: Int
+    ) throws(StoreError) -> [(href: String, isHeld: Bool)] {
+        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id)"
+        let find = try prepare("SELECT href, \(isHeld) FROM url WHERE id = ?")
+        var targets: [(href: String, isHeld: Bool)] = []
+        for number in numbers {
+            guard targets.count < limit else { break }
+            let target = try find.first(.integer(number)) { ($0.text(0), $0.integer(1) != 0) }
+            if let target { targets.append(target) }
+        }
+        return targets
+    }
+
+    /// Nil when no more than so many are left.
+    private func endOfLinks(after start: Int64, count: Int) throws(StoreError) -> Int64? {
+        try prepare("SELECT url FROM link WHERE url > ? ORDER BY url LIMIT 1 OFFSET ?").first(
+            .integer(start), .integer(Int64(count - 1))
+        ) { $0.integer(0) }
+    }
+}

@@ -1,0 +1,103 @@
+/// How much a visit has.
+package struct VisitTally: Sendable, Equatable {
+    package var pages = 0
+    /// What pages need to look and work as they did.
+    package var requisites = 0
+    package var redirects = 0
+    /// What the origin said is gone.
+    package var tombstones = 0
+    /// Nothing was counted beyond this number.
+    package var isCapped = false
+    /// The bodies' bytes, each body counted once.
+    package var byteCount: Int64 = 0
+    /// The bytes are those of a part, taken for all.
+    package var isEstimate = false
+
+    package init() {}
+}
+
+package struct TypeTally: Sendable, Equatable {
+    /// Nil where the server gave none.
+    package let type: String?
+    package let count: Int
+    package let byteCount: Int64
+}
+
+extension StoreReader {
+    /// Counts what a visit has of its own: of each kind at most `limit`. The bytes are those of at most `limit` bodies, and
+    /// estimated by them where there are more.
+    package func tally(ofVisit visit: Int64, limit: Int) throws(StoreError) -> VisitTally {
+        var tally = VisitTally()
+        func count(_ condition: String) throws(StoreError) -> Int {
+            let rows = "SELECT 1 FROM response WHERE visit = ?1 AND \(condition) LIMIT ?2"
+            let found = try prepare("SELECT count(*) FROM (\(rows))").first(
+                .integer(visit), .integer(Int64(limit))
+            ) { Int($0.integer(0)) }
+            if found == limit { tally.isCapped = true }
+            return found ?? 0
+        }
+        tally.pages = try count("role = 0 AND status < 300")
+        tally.requisites = try count("role = 1 AND status < 300")
+        tally.redirects = try count("role IN (0, 1) AND status BETWEEN 300 AND 399")
+        tally.tombstones = try count("role IN (0, 1) AND status IN (404, 410)")
+        try measure(visit, limit, &tally)
+        return tally
+    }
+
+    private func measure(_ visit: Int64, _ limit: Int, _ tally: inout VisitTally) throws(StoreError) {
+        for role in 0...1 {
+            var (measured, bytes): (Int64, Int64) = (0, 0)
+            try eachRow(
+                """
+                SELECT count(*), coalesce(sum(size), 0)
+                FROM (SELECT DISTINCT body FROM response WHERE visit = ? AND role = ? AND status < 300 LIMIT ?)
+                JOIN body ON body.id = body
+                """, .integer(visit), .integer(Int64(role)), .integer(Int64(limit))
+            ) { (measured, bytes) = ($0.integer(0), $0.integer(1)) }
+            guard measured == Int64(limit) else {
+                tally.byteCount += bytes
+                continue
+            }
+            var all: Int64 = 0
+            try eachRow(
+                "SELECT count(*) FROM response WHERE visit = ? AND role = ? AND status < 300", .integer(visit),
+                .integer(Int64(role))
+            ) { all = $0.integer(0) }
+            tally.isEstimate = true
+            tally.byteCount += Int64(Double(bytes) / Double(measured) * Double(all))
+        }
+    }
+
+    /// The media types of the first `limit` responses with a body that a visit has, the commonest first.
+    package func types(ofVisit visit: Int64, limit: Int) throws(StoreError) -> [TypeTally] {
+        var types: [TypeTally] = []
+        try eachRow(
+            """
+            SELECT type, count(*), sum(size)
+            FROM (SELECT type, body FROM response WHERE visit = ? AND body IS NOT NULL LIMIT ?)
+            JOIN body ON body.id = body
+            GROUP BY type ORDER BY 2 DESC, 1
+            """, .integer(visit), .integer(Int64(limit))
+        ) { row in
+            types.append(
+                TypeTally(type: row.optionalText(0), count: Int(row.integer(1)), byteCount: row.integer(2)))
+        }
+        return types
+    }
+
+    /// What the origin said is gone, with the page that first asked for it, in no order: at most `limit`.
+    package func tombstones(
+        ofVisit visit: Int64, limit: Int
+    ) throws(StoreError) -> [(href: String, status: Int, referrer: String?)] {
+        var tombstones: [(href: String, status: Int, referrer: String?)] = []
+        try eachRow(
+            """
+            SELECT url.href, response.status, referrer.href FROM response
+            JOIN url ON url.id = response.url
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer
+            WHERE response.visit = ? AND response.role IN (0, 1) AND response.status IN (404, 410) LIMIT ?
+            """, .integer(visit), .integer(Int64(limit))
+        ) { tombstones.append(($0.text(0), Int($0.integer(1)), $0.optionalText(2))) }
+        return tombstones
+    }
+}

@@ -1,0 +1,81 @@
+internal import Web
+
+extension NoteBook {
+    static let missTable = """
+        CREATE TABLE IF NOT EXISTS miss (
+            href TEXT NOT NULL,
+            method TEXT NOT NULL,
+            referrer TEXT,
+            page INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            first INTEGER NOT NULL,
+            last INTEGER NOT NULL,
+            PRIMARY KEY (href, method)
+        ) STRICT, WITHOUT ROWID;
+
+        """
+
+    /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are forgotten.
+    package static let mostMisses = 10_000
+
+    /// Adds to what was noted of the same URLs before.
+    package func note(misses: [Miss]) throws(StoreError) {
+        guard !misses.isEmpty else { return }
+        try connection.transaction { () throws(StoreError) in
+            let add = try connection.prepare(
+                """
+                INSERT INTO miss (href, method, referrer, page, count, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (href, method) DO UPDATE SET
+                    referrer = coalesce(excluded.referrer, referrer), page = max(page, excluded.page),
+                    count = count + excluded.count, first = min(first, excluded.first), last = max(last, excluded.last)
+                """)
+            for miss in misses {
+                try add.run(
+                    .text(miss.href), .text(miss.method), .optional(miss.referrer), .integer(miss.isPage ? 1 : 0),
+                    .integer(Int64(miss.count)), .integer(miss.first), .integer(miss.last))
+            }
+            try connection.prepare(
+                """
+                DELETE FROM miss WHERE (href, method) IN (
+                    SELECT href, method FROM miss ORDER BY last DESC, href LIMIT -1 OFFSET ?)
+                """
+            ).run(.integer(Int64(Self.mostMisses)))
+        }
+    }
+
+    /// Everything that was missed, by address.
+    package func misses() throws(StoreError) -> [Miss] {
+        var misses: [Miss] = []
+        try connection.prepare(
+            "SELECT href, method, referrer, page, count, first, last FROM miss ORDER BY href, method"
+        )
+        .each { row in
+            misses.append(
+                Miss(
+                    href: row.text(0), method: row.text(1), referrer: row.optionalText(2),
+                    isPage: row.integer(3) != 0, count: Int(row.integer(4)), first: row.integer(5),
+                    last: row.integer(6)))
+        }
+        return misses
+    }
+
+    /// What a prefetch of sites on these hosts is to fetch: what was missed there, and what pages there asked of others.
+    package func misses(for hosts: Set<String>) throws(StoreError) -> [Miss] {
+        func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
+        return try misses().filter { miss in
+            miss.method == "GET" && (isThere(miss.href) || !miss.isPage && miss.referrer.map(isThere) ?? false)
+        }
+    }
+
+    /// Forgets what was missed at these addresses, by whatever method: it is held now, or will never be.
+    package func forget(misses hrefs: some Sequence<String>) throws(StoreError) {
+        let delete = try connection.prepare("DELETE FROM miss WHERE href = ?")
+        try connection.transaction { () throws(StoreError) in
+            for href in hrefs { try delete.run(.text(href)) }
+        }
+    }
+
+    package func forgetAllMisses() throws(StoreError) {
+        try connection.execute("DELETE FROM miss")
+    }
+}

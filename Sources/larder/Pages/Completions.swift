@@ -1,0 +1,109 @@
+/// What shells need to complete larder's command lines, out of the table that the parser reads.
+enum Completions {
+    enum Shell: String, CaseIterable {
+        case bash, zsh, fish
+    }
+
+    static func text(for shell: Shell) -> String {
+        switch shell {
+        case .bash: bash
+        case .zsh: zsh
+        case .fish: fish
+        }
+    }
+
+    private static let commands = CommandEntry.all.map(\.name).joined(separator: " ")
+
+    private static func options(of entry: CommandEntry) -> [Option] { entry.options + [.help] }
+
+    private static var bash: String {
+        var lines = [
+            "# bash completion for larder", "_larder() {", "    local current=${COMP_WORDS[COMP_CWORD]}",
+            "    local previous=${COMP_WORDS[COMP_CWORD-1]}", "    if [ \"$COMP_CWORD\" -eq 1 ]; then",
+            "        mapfile -t COMPREPLY < <(compgen -W '\(commands) --help --version' -- \"$current\")",
+            "        return",
+            "    fi", "    case $previous in",
+        ]
+        let files = named { $0 == "FILE" }
+        let folders = named { $0 == "DIR" }
+        lines.append("        \(files.joined(separator: "|")))")
+        lines.append("            mapfile -t COMPREPLY < <(compgen -f -- \"$current\"); return ;;")
+        lines.append("        \(folders.joined(separator: "|")))")
+        lines.append("            mapfile -t COMPREPLY < <(compgen -d -- \"$current\"); return ;;")
+        lines += ["    esac", "    local options=", "    case ${COMP_WORDS[1]} in"]
+        for entry in CommandEntry.all {
+            lines.append("        \(entry.name)) options='\(options(of: entry).map(\.name).joined(separator: " "))' ;;")
+        }
+        lines += [
+            "    esac", "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")", "}",
+            "complete -o default -F _larder larder",
+        ]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The options whose value is one of a kind.
+    private static func named(_ isWanted: (String) -> Bool) -> [String] {
+        var names: [String] = []
+        for option in CommandEntry.all.flatMap(\.options) {
+            if let value = option.value, isWanted(value), !names.contains(option.name) { names.append(option.name) }
+        }
+        return names.sorted()
+    }
+
+    private static var zsh: String {
+        var lines = ["#compdef larder", "_larder() {", "    local -a commands", "    commands=("]
+        for entry in CommandEntry.all {
+            lines.append("        '\(entry.name):\(quoted(entry.summary, colons: false))'")
+        }
+        lines += [
+            "    )", "    if (( CURRENT == 2 )); then", "        _describe command commands", "        return",
+            "    fi",
+            "    case $words[2] in",
+        ]
+        for entry in CommandEntry.all {
+            lines.append("        \(entry.name))")
+            lines.append("            _arguments \\")
+            for option in options(of: entry) {
+                let repeats = option.repeats ? "\\*" : ""
+                let value = option.value.map { ":\(quoted($0)):\(zshAction(for: $0))" } ?? ""
+                lines.append("                \(repeats)'\(option.name)[\(quoted(option.help))]\(value)' \\")
+            }
+            lines.append("                '*:operand:_default' ;;")
+        }
+        lines += ["    esac", "}", "_larder \"$@\""]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func zshAction(for value: String) -> String {
+        switch value {
+        case "FILE": "_files"
+        case "DIR": "_files -/"
+        default: ""
+        }
+    }
+
+    /// Fit for a description inside single quotes.
+    private static func quoted(_ text: String, colons: Bool = true) -> String {
+        let plain = text.replacing("'", with: "'\\''").replacing("[", with: "\\[").replacing("]", with: "\\]")
+        return colons ? plain.replacing(":", with: "\\:") : plain
+    }
+
+    private static var fish: String {
+        var lines = ["# fish completion for larder", "complete -c larder -f"]
+        for entry in CommandEntry.all {
+            lines.append(
+                "complete -c larder -n __fish_use_subcommand -a \(entry.name) -d '\(fishQuoted(entry.summary))'")
+            for option in options(of: entry) {
+                let value = option.value.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
+                lines.append(
+                    "complete -c larder -n '__fish_seen_subcommand_from \(entry.name)' "
+                        + "-l \(option.name.dropFirst(2))\(value) -d '\(fishQuoted(option.help))'")
+            }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func fishQuoted(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("'", with: "\\'")
+    }
+}

@@ -1,0 +1,157 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// The portal as a person meets it, with whatever a person has: a phone, a dark room, a keyboard, a screen reader.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct PortalTests {
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let scratch: TemporaryFolder
+
+    private static let bad = "&quot;&gt;&lt;script&gt;window.isOpen=1&lt;/script&gt; &lt;img src=x onerror=isOpen=1&gt;"
+
+    init() async throws {
+        origin = try TestOrigin()
+        let links = (0..<40).map {
+            "<a href=\"/recipes/\($0)?kind=\(String(repeating: "long-", count: 12))\">\($0)</a>"
+        }
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><title>Start \(Self.bad)</title><script src="/app.js"></script>\(links.joined())
+                <img src="/lost.png"><a href="/gone">gone</a><a href="/'><script>window.isOpen=1</script>">odd</a>
+                """))
+        origin.on("/app.js", .file("window.hasRun = true", type: "text/javascript"))
+        origin.otherwise { request in
+            request.target.hasPrefix("/recipes/")
+                ? .page("<!DOCTYPE html><title>\(Self.bad) \(request.target)</title><a href=/>back</a>") : .failure(404)
+        }
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.path)
+        _ = try await larder.prefetch([origin.url("/")])
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.forgetRequests()
+    }
+
+    private var targets: [String] {
+        [
+            "", "-/sites/1", "-/sites/1/pages?under=\(origin.url("/recipes/"))", "-/sites/1/missing",
+            "-/sites/1/missing?kind=pages", "-/sites/1/changes", "-/sites/1/search?q=%3Cscript", "-/search?q=long",
+            "-/scripts", "-/page?url=\(origin.url("/"))", "-/page?url=\(origin.url("/none"))", "nothing",
+        ]
+    }
+
+    @Test(arguments: [(360, true), (360, false), (1280, true), (1280, false)])
+    func `every page fits, can be read, and asks for nothing but its style`(width: Int, isDark: Bool) throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: width, height: 800), prefersDark: isDark)
+        for target in targets {
+            let visit = try browser.open(service.address + target)
+            #expect(visit.escapes.isEmpty, "\(target)")
+            #expect(visit.scriptErrors.isEmpty, "\(target): \(visit.scriptErrors)")
+            // A page that says that nothing is there answers 404 itself.
+            #expect(visit.failures.allSatisfy { $0.type == "Document" }, "\(target): \(visit.failures)")
+            #expect(Set(visit.requests.map(\.type)).isSubset(of: ["Document", "Stylesheet", "Image", "Other"]))
+            #expect(try visit.evaluate("typeof window.isOpen")?.string == "undefined")
+            let overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            #expect(try visit.evaluate(overflow)?.int == 0, "\(target) is wider than the window")
+            let poor = try visit.evaluate(Self.poorContrast)?.array?.compactMap(\.string)
+            #expect(poor == [], "\(target)")
+        }
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `every page is in order for whoever does not see it`() throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium(viewport: .init(width: 360, height: 800))
+        for target in targets {
+            let visit = try browser.open(service.address + target)
+            let faults = try visit.evaluate(Self.structuralFaults)?.array?.compactMap(\.string)
+            #expect(faults == [], "\(target)")
+        }
+    }
+
+    @Test func `a search is a form that leads to a page, and the page to its copy`() throws {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(service.address)
+        _ = try visit.evaluate(
+            "document.querySelector('#q').value = 'recipes/7?'; document.querySelector('form button').click()")
+        try visit.settle()
+        #expect(try visit.text().contains("1 result."))
+        _ = try visit.evaluate("document.querySelector('.list a').click()")
+        try visit.settle()
+        #expect(try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
+        _ = try visit.evaluate("document.querySelector('.actions .button').click()")
+        try visit.settle()
+        #expect(try visit.address().hasPrefix("http://127.0.0.1--\(origin.port).localhost:\(service.port)/recipes/7?"))
+        #expect(visit.escapes.isEmpty)
+        #expect(origin.requests.isEmpty)
+    }
+
+    /// Texts whose contrast to what is behind them is under 4.5 (WCAG 2.2, 1.4.3).
+    private static let poorContrast = """
+        (() => {
+          const numbers = text => (text.match(/[\\d.]+/g) || []).map(Number)
+          const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+            .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+            .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0)
+          const behind = element => {
+            for (let e = element; e; e = e.parentElement) {
+              const colour = numbers(getComputedStyle(e).backgroundColor)
+              if (colour.length === 3 || colour[3] === 1) return colour
+            }
+            return [255, 255, 255]
+          }
+          const poor = []
+          for (const element of document.body.querySelectorAll('*')) {
+            if (![...element.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue
+            const [a, b] = [light(numbers(getComputedStyle(element).color)), light(behind(element))]
+            const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05)
+            if (ratio < 4.5) poor.push(`${element.tagName}.${element.className} ${ratio.toFixed(2)}`)
+          }
+          return poor
+        })()
+        """
+
+    /// What a keyboard or a screen reader would stumble over.
+    private static let structuralFaults = """
+        (() => {
+          const faults = []
+          const all = selector => [...document.querySelectorAll(selector)]
+          for (const [selector, count] of [['body > header', 1], ['main', 1], ['body > footer', 1], ['h1', 1]])
+            if (all(selector).length !== count) faults.push(`${selector}: ${all(selector).length}`)
+          if (!document.documentElement.lang || !document.title) faults.push('no language or title')
+          let level = 1
+          for (const heading of all('h1, h2, h3, h4')) {
+            const next = Number(heading.tagName[1])
+            if (next > level + 1) faults.push(`${heading.tagName} after a heading of level ${level}`)
+            level = next
+          }
+          const names = all('nav').map(n => n.getAttribute('aria-label'))
+          if (names.includes(null) || new Set(names).size !== names.length) faults.push('navigations without names')
+          for (const field of all('input, select')) if (!field.labels.length) faults.push(`no label: ${field.name}`)
+          for (const cell of all('th')) if (!cell.scope) faults.push(`no scope: ${cell.innerText}`)
+          for (const image of all('img')) if (!image.hasAttribute('alt')) faults.push('a picture without words')
+          if (new Set(all('[id]').map(e => e.id)).size !== all('[id]').length) faults.push('an id twice')
+          if (all('[tabindex]').some(e => e.tabIndex > 0)) faults.push('an order of its own')
+          const stops = all('a[href], button, input, select, [tabindex="0"]')
+          const skip = stops[0]
+          if (skip.getAttribute('href').split('#')[1] !== document.querySelector('main').id) faults.push('no skip link')
+          for (const stop of stops) {
+            stop.focus()
+            const style = getComputedStyle(stop), box = stop.getBoundingClientRect()
+            if (document.activeElement !== stop) faults.push(`not to be reached: ${stop.outerHTML}`)
+            if (style.outlineStyle === 'none' || box.right <= 0) faults.push(`focus is not seen: ${stop.outerHTML}`)
+            const name = stop.innerText?.trim() || stop.labels?.length || stop.getAttribute('aria-labelledby')
+            if (!name) faults.push(`no name: ${stop.outerHTML}`)
+          }
+          return faults
+        })()
+        """
+}

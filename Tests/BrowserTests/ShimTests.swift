@@ -1,0 +1,101 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// Addresses that a script puts together at run time, where no scanner finds them.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct ShimTests {
+    private static let withPixel = "img.onload = () => done(img.naturalWidth); img.onerror = () => done(0)"
+
+    /// What a script says of a picture that it made in some way.
+    private func picture(_ script: String) -> String {
+        "new Promise(done => { const img = new Image(); \(Self.withPixel); \(script) })"
+    }
+
+    /// A page whose scripts may use `cdn`, the other origin, and `own`, its own: both whole, and as they were.
+    private func visit(
+        options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit) throws -> Void
+    ) async throws {
+        let pair = try RewritingTests.Pair()
+        pair.cdn.on("/data.json", .file("[1]", type: "application/json"))
+        pair.cdn.on("/late.js", .file("window.late = 1", type: "text/javascript"))
+        pair.origin.on("/worker.js", .file("postMessage('worked')", type: "text/javascript"))
+        pair.origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
+        // In a page of its own: then they are held, and no address of them stands in this one.
+        pair.origin.on(
+            "/held",
+            .page(
+                """
+                <img src="\(pair.cdn.url("/pixel.png"))"><script src="\(pair.cdn.url("/late.js"))"></script>
+                <link rel=preload as=fetch href="\(pair.cdn.url("/data.json"))"><script>new Worker("/worker.js")</script>
+                """))
+        let page = """
+            <!DOCTYPE html><html><head><title>T</title><a href=/held>held</a><a href=/next>next</a><p id=place></p>
+            <script>
+            const whole = port => ["http:", "", "127.0.0.1:" + port].join("/")
+            const cdn = whole(\(pair.cdn.port)), own = whole(\(pair.origin.port))
+            </script>
+            """
+        try await pair.visit(page, options: options, use)
+    }
+
+    @Test func `every way of asking for a whole address leads to the larder`() async throws {
+        try await visit { (visit: ChromiumVisit) throws -> Void in
+            func value(_ expression: String) throws -> JSONValue? {
+                try visit.evaluate(expression, within: .seconds(5))
+            }
+            let json = ".then(r => r.text())"
+            #expect(try value("fetch(cdn + '/data.json')" + json)?.string == "[1]")
+            #expect(try value("fetch(new URL(cdn + '/data.json'))" + json)?.string == "[1]")
+            #expect(try value("fetch(new Request(cdn + '/data.json'))" + json)?.string == "[1]")
+            let request = """
+                new Promise(done => { const r = new XMLHttpRequest(); r.onload = () => done(r.responseText)
+                r.onerror = () => done("failed"); r.open("GET", cdn + "/data.json"); r.send() })
+                """
+            #expect(try value(request)?.string == "[1]")
+            #expect(try value(picture("img.src = cdn + '/pixel.png'"))?.int == 1)
+            #expect(try value(picture("img.srcset = cdn + '/pixel.png 1x'"))?.int == 1)
+            #expect(try value(picture("img.setAttribute('src', '//' + cdn.slice(7) + '/pixel.png')"))?.int == 1)
+            let markup = """
+                new Promise(done => { place.innerHTML = `<img src="${cdn}/pixel.png">`; const img = place.firstChild
+                img.onload = () => done(img.naturalWidth) })
+                """
+            #expect(try value(markup)?.int == 1)
+            let script = """
+                new Promise(done => { const s = document.createElement("script"); s.integrity = "sha256-AAAA"
+                s.src = cdn + "/late.js"; s.onload = () => done(window.late); s.onerror = () => done(0)
+                document.head.append(s) })
+                """
+            #expect(try value(script)?.int == 1)
+            let worker = "new Promise(done => new Worker(own + '/worker.js').onmessage = e => done(e.data))"
+            #expect(try value(worker)?.string == "worked")
+            #expect(try value("navigator.sendBeacon(cdn + '/told', 'x')")?.bool == true)
+            #expect(try value("history.pushState(null, '', own + '/pushed'), location.pathname")?.string == "/pushed")
+        }
+    }
+
+    @Test func `a connection that stays is refused, and a page is led on`() async throws {
+        try await visit { (visit: ChromiumVisit) throws -> Void in
+            let socket = """
+                new Promise(done => { try { const s = new WebSocket(cdn.replace("http", "ws") + "/socket")
+                s.onerror = () => done("refused"); s.onopen = () => done("open") } catch (e) { done("refused") } })
+                """
+            #expect(try visit.evaluate(socket)?.string == "refused")
+            let source = "new Promise(done => { new EventSource(cdn + '/data.json').onerror = () => done('refused') })"
+            #expect(try visit.evaluate(source)?.string == "refused")
+            _ = try visit.evaluate("location.href = own + '/next', 0")
+            try visit.settle(within: .seconds(10))
+            #expect(try visit.evaluate("document.title")?.string == "Next")
+        }
+    }
+
+    @Test func `without it the page's policy keeps all that in`() async throws {
+        var options = ServeOptions()
+        options.hasShim = false
+        try await visit(options: options) { (visit: ChromiumVisit) throws -> Void in
+            #expect(try visit.evaluate("fetch(cdn + '/data.json').catch(() => 'kept in')")?.string == "kept in")
+            #expect(visit.requests.allSatisfy { !$0.isForShim })
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+import Web
+
+/// Data published by other projects, found through `LARDER_CONFORMANCE`, by default beside the package.
+enum ConformanceData {
+    static let folder: String = {
+        if let path = getenv("LARDER_CONFORMANCE") { return String(cString: path) }
+        return packageRoot + "/../shared/conformance"
+    }()
+
+    /// The nearest folder above this file with a Package.swift.
+    private static let packageRoot: String = {
+        var path = #filePath
+        while let slash = path.lastIndex(of: "/") {
+            path = String(path[..<slash])
+            if access(path + "/Package.swift", R_OK) == 0 { return path }
+        }
+        return "."
+    }()
+
+    static var isThere: Bool { access(folder + "/INDEX.md", R_OK) == 0 }
+
+    /// A file's bytes; empty when it is not there.
+    static func bytes(_ name: String) -> [UInt8] {
+        guard let file = fopen(folder + "/" + name, "r") else { return [] }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = fread(&chunk, 1, chunk.count, file)
+            if count == 0 { return bytes }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+    }
+
+    static func json(_ name: String) throws -> JSONValue {
+        try JSONValue.parse(bytes(name).span)
+    }
+
+    /// The cases of a file as an array under a key.
+    static func cases(_ name: String, _ key: String = "cases") -> [JSONValue] {
+        guard isThere, let value = try? json(name) else { return [] }
+        return value[key]?.array ?? []
+    }
+}

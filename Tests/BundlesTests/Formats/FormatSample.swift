@@ -1,0 +1,213 @@
+import Bundles
+import Digest
+import Testing
+
+/// A manifest as its tool writes it, with one bundle whose body is `Sample.body`.
+struct FormatSample: Sendable, CustomTestStringConvertible {
+    let name: String
+    let format: ManifestFormat
+    let text: String
+    /// The bundle that is held against bodies.
+    let reference: String
+    /// How many bundles the manifest has.
+    let count: Int
+    /// What the right body gets: a form without digests cannot verify.
+    var good = "verified"
+    var altered = "mismatch"
+
+    var testDescription: String { name }
+
+    static let all: [FormatSample] = ours + apps + workers + bundlers + lists
+
+    private static let ours = [
+        FormatSample(
+            name: "larder", format: .larder,
+            text: """
+                {"site": "demo", "start": ["/"], "bundles": [
+                  {"url": "/app.js", "md5": "\(Sample.md5)", "sha256": "\(Sample.sha256)", "size": 23},
+                  {"url": "/b.js", "integrity": "\(Sample.sri)", "required": false}]}
+                """, reference: "/app.js", count: 2),
+        FormatSample(
+            name: "larder, integrity", format: .larder,
+            text: "{\"bundles\": [{\"url\": \"/app.js\", \"integrity\": \"\(Sample.sri)\"}]}", reference: "/app.js",
+            count: 1),
+    ]
+
+    private static let apps = [
+        FormatSample(
+            name: "Weex configuration", format: .weex,
+            text: """
+                {"md5": "abd6d8", "version": "5.0.0", "pages": [
+                  {"page": "activity", "h5": "https://m.example.com/weex/index?page=activity",
+                   "js": "https://m.example.com/weex/dist/activity.weex.js", "md5": "\(Sample.md5)"},
+                  {"page": "built in", "h5": "", "js": "", "md5": ""}]}
+                """, reference: "https://m.example.com/weex/dist/activity.weex.js", count: 1),
+        FormatSample(
+            name: "Weex answer", format: .weexBundle,
+            text: "{\"url\": \"https://m.example.com/a.weex.js\", \"md5\": \"\(Sample.md5)\", \"version\": 12}",
+            reference: "https://m.example.com/a.weex.js", count: 1),
+        FormatSample(
+            name: "Weex answer in an envelope", format: .weexBundle,
+            text: "{\"code\": 0, \"data\": {\"js\": \"/a.weex.js\", \"md5\": \"\(Sample.md5.uppercased())\"}}",
+            reference: "/a.weex.js", count: 1),
+        FormatSample(
+            name: "chcp.manifest", format: .cordova,
+            text: """
+                [
+                  {"file": "index.html", "hash": "5540bd44cbcb967efef932bc8381f886"},
+                  {"file": "js/my app#1.js", "hash": "\(Sample.md5)"}
+                ]
+                """, reference: "js/my%20app%231.js", count: 2),
+        FormatSample(
+            name: "project.manifest", format: .cocos,
+            text: """
+                {"packageUrl": "https://game.example.com/remote", "version": "1.0.3",
+                 "remoteManifestUrl": "https://game.example.com/remote/project.manifest",
+                 "remoteVersionUrl": "https://game.example.com/remote/version.manifest",
+                 "assets": {
+                   "src/main.js": {"size": 23, "md5": "\(Sample.md5)"},
+                   "res/pack.zip": {"size": 9, "md5": "5540bd44cbcb967efef932bc8381f886", "compressed": true}},
+                 "searchPaths": []}
+                """, reference: "src/main.js", count: 2),
+    ]
+
+    private static let workers = [
+        FormatSample(
+            name: "Workbox, JSON", format: .workbox,
+            text: """
+                [{"revision": "\(Sample.md5)", "url": "./index.html"},
+                 {"revision": null, "url": "assets/app.4f2a9c1b.js"}, "/static/vendor.0f0f0f0f.js",
+                 {"revision": "ab12", "url": "x.css", "integrity": "\(Sample.sri)"}]
+                """, reference: "./index.html", count: 4),
+        FormatSample(
+            name: "Workbox, minified worker", format: .workbox,
+            text: """
+                if(!self.define){let e,s={};}define(["./workbox-1d305bb8"],(function(e){"use strict";\
+                self.skipWaiting(),\
+                e.clientsClaim(),e.precacheAndRoute([{url:"index.html",revision:"\(Sample.md5)"},\
+                {url:"a.js",revision:null},\
+                ],{}),e.cleanupOutdatedCaches()}));
+                """, reference: "index.html", count: 2),
+        FormatSample(
+            name: "Workbox, injected", format: .workbox,
+            text: """
+                // importScripts("x");
+                precacheAndRoute([{'revision':'\(Sample.md5)','url':'/index.html'} /* the page */]);
+                """, reference: "/index.html", count: 1),
+        FormatSample(
+            name: "Workbox 4", format: .workbox,
+            text: """
+                self.__precacheManifest = (self.__precacheManifest || []).concat([
+                  {"revision": "\(Sample.md5)", "url": "./index.html"},
+                  {"revision": "5a67f673dcdf30bf693d", "url": "./static/js/2.b1c975ff.chunk.js"}
+                ]);
+                """, reference: "./index.html", count: 2),
+        FormatSample(
+            name: "Workbox, page of a template", format: .workbox,
+            text: "[{\"revision\": \"\(Sample.md5)\", \"url\": \"/shell\"}]", reference: "/shell", count: 1,
+            good: "unverifiable", altered: "unverifiable"),
+        FormatSample(
+            name: "ngsw.json", format: .angular,
+            text: """
+                {"configVersion": 1, "timestamp": 1700000000000, "index": "/index.html",
+                 "assetGroups": [{"name": "app", "installMode": "prefetch", "updateMode": "prefetch",
+                   "cacheQueryOptions": {"ignoreVary": true},
+                   "urls": ["/index.html", "/main.js", "https://fonts.example.com/a.woff2"],
+                   "patterns": ["\\\\/fonts\\\\/.*"]}],
+                 "dataGroups": [{"name": "api", "patterns": ["\\\\/api\\\\/.*"], "maxSize": 10}],
+                 "hashTable": {"/index.html": "da39a3ee5e6b4b0d3255bfef95601890afd80709", "/main.js": "\(Sample.sha1)"},
+                 "navigationUrls": [{"positive": true, "regex": "^\\\\/.*$"}]}
+                """, reference: "/main.js", count: 3),
+    ]
+
+    private static let bundlers = [
+        FormatSample(
+            name: "webpack-assets-manifest", format: .webpackAssets,
+            text: """
+                {"entrypoints": {"main": {"assets": {"js": ["/js/main-1a2b3c4d.js"], "css": ["/css/main.css"]}}},
+                 "main.js": {"src": "/js/main-1a2b3c4d.js", "integrity": "sha256-xx \(Sample.sri)"},
+                 "main.js.map": "/js/main-1a2b3c4d.js.map"}
+                """, reference: "/js/main-1a2b3c4d.js", count: 3),
+        FormatSample(
+            name: "create-react-app", format: .cra,
+            text: """
+                {"files": {"main.css": "/static/css/main.css", "main.js": "/static/js/main.3f2a9c81.js",
+                  "main.js.map": "/static/js/main.3f2a9c81.js.map", "index.html": "/index.html"},
+                 "entrypoints": ["static/css/main.css", "static/js/main.3f2a9c81.js"]}
+                """, reference: "/static/js/main.3f2a9c81.js", count: 4, good: "unverifiable", altered: "unverifiable"),
+        FormatSample(
+            name: "Vite", format: .vite,
+            text: """
+                {"_shared-B7PI925R.js": {"file": "assets/shared-B7PI925R.js", "name": "shared",
+                   "css": ["assets/shared-ChJ_j-JJ.css"]},
+                 "views/foo.js": {"file": "assets/foo-BRBmoGS9.js", "src": "views/foo.js", "isEntry": true,
+                   "imports": ["_shared-B7PI925R.js"], "dynamicImports": ["baz.js"], "integrity": "\(Sample.sri)"},
+                 "baz.js": {"file": "assets/baz-B2H3sXNv.js", "src": "baz.js", "isDynamicEntry": true,
+                   "assets": ["assets/logo-Dx1.svg"]},
+                 "left.js": {"file": "assets/left-AbCdEf12.js", "src": "left.js"}}
+                """, reference: "assets/foo-BRBmoGS9.js", count: 6),
+        FormatSample(
+            name: "webpack stats", format: .webpackStats,
+            text: """
+                {"version": "5.90.0", "hash": "2f1c", "publicPath": "/static/", "outputPath": "/srv/dist",
+                 "assets": [{"type": "asset", "name": "app.3f2a.js", "size": 23, "chunks": [1],
+                   "info": {"immutable": true, "contenthash": "3f2a"}, "integrity": "\(Sample.sri)"},
+                   {"type": "asset", "name": "app.js.map?x", "size": 5}],
+                 "children": [{"assets": [{"name": "worker.js", "size": 1}], "publicPath": "auto"}]}
+                """, reference: "/static/app.3f2a.js", count: 3),
+        FormatSample(
+            name: "webpack stats without integrity", format: .webpackStats,
+            text: "{\"assets\": [{\"name\": \"app.js\", \"size\": 23}], \"publicPath\": \"auto\"}", reference: "app.js",
+            count: 1, good: "unverifiable", altered: "unverifiable"),
+        FormatSample(
+            name: "Sprockets, SHA-256", format: .sprockets,
+            text: """
+                {"files": {"application-\(Sample.sha256).js": {"logical_path": "application.js",
+                   "mtime": "2024-01-02T03:04:05+00:00", "size": 23, "digest": "\(Sample.sha256)",
+                   "integrity": "\(Sample.integrity(.sha256))"},
+                  "old-1.js": {"logical_path": "application.js", "size": 1, "digest": "\(Sample.md5)"}},
+                 "assets": {"application.js": "application-\(Sample.sha256).js"}}
+                """, reference: "application-\(Sample.sha256).js", count: 2),
+        FormatSample(
+            name: "Sprockets, MD5", format: .sprockets,
+            text: """
+                {"files": {"a-\(Sample.md5).js": {"logical_path": "a.js", "size": 23, "digest": "\(Sample.md5)"}},
+                 "assets": {"a.js": "a-\(Sample.md5).js"}}
+                """, reference: "a-\(Sample.md5).js", count: 1),
+        FormatSample(
+            name: "import map", format: .importMap,
+            text: """
+                {"imports": {"square": "./module/square.js", "lib/": "/lib/", "bare": "other"},
+                 "scopes": {"/a/": {"square": "https://cdn.example.com/s.js", "none": null}},
+                 "integrity": {"./module/square.js": "\(Sample.sri)"}}
+                """, reference: "./module/square.js", count: 2),
+    ]
+
+    private static let lists = [
+        FormatSample(
+            name: "md5sum", format: .checksums,
+            text: "\(Sample.md5)  js/app.js\n5540bd44cbcb967efef932bc8381f886 *img/logo 1.png\n",
+            reference: "js/app.js",
+            count: 2),
+        FormatSample(
+            name: "sha256sum with escapes and comments", format: .checksums,
+            text: "# made today\r\n\r\n\\\(Sample.sha256)  a\\\\b\\nc.js\r\n", reference: "a%5Cb%0Ac.js", count: 1),
+        FormatSample(
+            name: "BSD", format: .checksums,
+            text: """
+                MD5 (a (1).js) = \(Sample.md5)
+                SHA256 (a (1).js) = \(Sample.sha256)
+                SIZE (a (1).js) = 23
+                RMD160 (a (1).js) = 9c1185a5c5e9fc54612808977ee8f548b2258d31
+                """, reference: "a%20(1).js", count: 1),
+        FormatSample(
+            name: "openssl dgst", format: .checksums, text: "SHA2-256(app.js)= \(Sample.sha256)\n", reference: "app.js",
+            count: 1),
+        FormatSample(
+            name: "cksum, base64", format: .checksums, text: "SHA512 (app.js) = \(Sample.base64(.sha512))",
+            reference: "app.js", count: 1),
+        FormatSample(
+            name: "sha1sum, one space", format: .checksums, text: "\(Sample.sha1) app.js", reference: "app.js", count: 1
+        ),
+    ]
+}

@@ -1,0 +1,175 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct CheckCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<script src=/a.js></script><script src=/b.js></script>"))
+        origin.on("/a.js", .file("a", type: "text/javascript"))
+        origin.on("/b.js", .file("b", type: "text/javascript"))
+        mkdir(home.file("dist"), 0o755)
+        try home.write("a", to: "dist/a.js")
+        try home.write("b", to: "dist/b.js")
+        try home.write(
+            """
+            {"bundles": [{"url": "/a.js", "md5": "0cc175b9c0f1b6a831c399e269772661"},
+                         {"url": "/b.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
+            """, to: "m.json")
+    }
+
+    private func larder(_ arguments: String..., shell: String? = nil) throws -> Command.Ending {
+        try Command(arguments, home: home, shell: shell).wait()
+    }
+
+    private var manifest: String { home.file("m.json") }
+
+    private func text(_ name: String) -> String {
+        guard let file = fopen(home.file(name), "r") else { return "" }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 65536)
+        return String(decoding: bytes[..<fread(&bytes, 1, bytes.count, file)], as: UTF8.self)
+    }
+
+    @Test func `staging, production, a build and what is held are compared in one run`() throws {
+        let staging = try TestOrigin()
+        staging.on("/a.js", .file("a", type: "text/javascript"))
+        staging.on("/b.js", .file("B", type: "text/javascript"))
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        let all = try larder(
+            "check", manifest, "--base", origin.url("/"), "--base", staging.url("/"), "--dir", home.file("dist"),
+            "--held", "--live")
+        #expect(all.status == 1, "\(all)")
+        let lines = all.output.split(separator: "\n").map(String.init)
+        #expect(
+            lines[0].split(separator: " ").map(String.init) == [
+                "bundle", home.file("dist"), "held", "of", origin.url("/"), "held", "of", staging.url("/"),
+                origin.url("/"), staging.url("/"),
+            ])
+        #expect(
+            lines[1].split(separator: " ") == ["/a.js", "verified", "verified", "missing", "verified", "verified"])
+        #expect(
+            lines.first { $0.hasPrefix("/b.js") }?.split(separator: " ")
+                == ["/b.js", "verified", "verified", "missing", "verified", "mismatch"])
+        #expect(all.output.contains("\(staging.url("/b.js")): expected MD5 92eb5ffee6ae2fec3ad71c777531578f"))
+    }
+
+    @Test func `what is held and what is in a folder is checked without asking anybody`() throws {
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        let (requests, connections) = (origin.requests.count, origin.connectionCount)
+        #expect(try larder("check", manifest, "--base", origin.url("/"), "--held").status == 0)
+        #expect(try larder("check", manifest, "--dir", home.file("dist")).status == 0)
+        #expect(try larder("check", "--offline", origin.url("/")).status == 0)
+        #expect(origin.requests.count == requests)
+        #expect(origin.connectionCount == connections)
+    }
+
+    private static let canTrace = access("/usr/bin/strace", X_OK) == 0
+
+    @Test(
+        .enabled(if: canTrace, "strace is not there"),
+        arguments: [["m.json", "--held", "--base"], ["m.json", "--dir", "dist", "--base"], ["--offline"]])
+    func `no socket is opened for what is at hand`(words: [String]) throws {
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        let ending = try Command(
+            ["check"] + words + [origin.url("/")], home: home,
+            shell: "cd \"$HOME\" && exec strace -f -e trace=socket,connect -o trace \"$0\" \"$@\""
+        ).wait()
+        #expect(ending.status == 0, "\(ending)")
+        #expect(text("trace").contains("exited with 0"))
+        #expect(!text("trace").contains("socket("))
+    }
+
+    @Test func `reports go to files, side by side with what is printed`() throws {
+        let ending = try larder(
+            "check", manifest, "--dir", home.file("dist"), "--report", "junit=\(home.file("j.xml"))", "--report",
+            "sarif=\(home.file("s.sarif"))", "--report", "tap=\(home.file("t.tap"))", "--report",
+            "json=\(home.file("r.json"))", "--report", "github")
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output == "::notice title=larder check::\(manifest): 2 verified\n")
+        #expect(text("j.xml").hasPrefix("<?xml"))
+        #expect(text("j.xml").hasSuffix("</testsuites>\n"))
+        #expect(try JSONValue.parse(text("s.sarif").utf8.span)["version"]?.string == "2.1.0")
+        #expect(text("t.tap").hasPrefix("TAP version 14\n1..2\nok 1 - /a.js\n"))
+        #expect(try JSONValue.parse(text("r.json").utf8.span)["clean"]?.bool == true)
+        #expect(home.names().filter { $0.hasSuffix(".part") }.isEmpty)
+
+        let file = try larder("check", manifest, "--dir", home.file("dist"), "--report", "tap=\(home.file("t.tap"))")
+        #expect(file.output.contains("verified \(home.file("dist/a.js"))\n"))
+    }
+
+    @Test func `what fails is up to the user`() throws {
+        home.remove("dist/b.js")
+        let missing = try larder("check", manifest, "--dir", home.file("dist"))
+        #expect(missing.status == 1)
+        #expect(missing.output.contains("missing \(home.file("dist/b.js")): there is no such file\n"))
+        #expect(try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "mismatch").status == 0)
+        #expect(try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "missing,skew").status == 1)
+    }
+
+    @Test func `a report that cannot be written is said to be so`() throws {
+        let ending = try larder("check", manifest, "--dir", home.file("dist"), "--report", "junit=/no/such/j.xml")
+        #expect(ending.status == 3)
+        #expect(ending.errors.contains("cannot write /no/such/j.xml: No such file or directory; "))
+    }
+
+    @Test(arguments: [
+        (["--report", "html"], "--report wants one of text, json, junit, sarif, github, tap, not \"html\""),
+        (["--report", "juint"], "did you mean junit?"),
+        (["--report", "junit="], "--report junit= wants a file"),
+        (["--report", "tap", "--json"], "only one report can be printed"),
+        (["--fail-on", "failure"], "--fail-on wants some of gone,unverifiable,skew,missing,mismatch, not \"failure\""),
+        (["--quick"], "--quick goes with --offline"),
+        (["--offline", "--held"], "--offline takes a site alone"),
+        (["--dir", "/no/such"], "cannot open the folder /no/such: No such file or directory"),
+        (["--held"], "is relative: say to what with --base URL"),
+    ])
+    func `a wrong command line is told with what would be right`(words: [String], message: String) throws {
+        let ending = try Command(["check", manifest] + words, home: home).wait()
+        #expect(ending.status == 2)
+        #expect(ending.errors.contains(message), "\(ending.errors)")
+    }
+
+    @Test func `an offline proof names what is missing, and the way that leads to it`() throws {
+        origin.on("/b.js", .failure(500))
+        #expect(try larder("prefetch", origin.url("/")).status == 1)
+        let ending = try larder("check", "--offline", origin.url("/"))
+        #expect(ending.status == 1)
+        #expect(
+            ending.output == """
+                missing \(origin.url("/b.js")): the larder does not hold it
+                  by way of \(origin.url("/"))
+                \(origin.url("/")): 2 verified, 1 missing
+
+                """)
+        let unknown = try larder("check", "--offline", "https://elsewhere.test/")
+        #expect(unknown.status == 2)
+        #expect(unknown.errors.contains("the larder does not hold it; it holds: \(origin.url("/"))"))
+    }
+
+    @Test func `a manifest is written of a folder, of what is held, and of a site that is up`() throws {
+        let folder = try larder("manifest", home.file("dist"), "--output", home.file("dist.json"))
+        #expect(folder.status == 0, "\(folder)")
+        #expect(try larder("check", home.file("dist.json"), "--dir", home.file("dist")).status == 0)
+        #expect(try larder("check", home.file("dist.json"), "--base", origin.url("/")).status == 0)
+
+        let live = try larder("manifest", origin.url("/"))
+        #expect(live.status == 0, "\(live)")
+        #expect(try JSONValue.parse(live.output.utf8.span)["bundles"]?.array?.count == 3)
+        #expect(home.names(in: ".local/share").isEmpty)
+
+        #expect(try larder("prefetch", origin.url("/")).status == 0)
+        origin.stop()
+        #expect(try larder("manifest", origin.url("/")).output == live.output)
+        let scripts = try larder("manifest", origin.url("/"), "--type", "js", "--output", home.file("js.json"))
+        #expect(scripts.status == 0)
+        let held = try larder("check", home.file("js.json"), "--held")
+        #expect(held.status == 0, "\(held)")
+        #expect(held.output.contains("js.json: 2 verified"))
+    }
+}

@@ -1,0 +1,181 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// A case as Larder does it: the same server, options that mean the same, and what is held afterwards in place of files.
+struct WgetRun {
+    private let origin: TestOrigin
+    private let scratch: TemporaryFolder
+    private let wget: WgetCase
+    private var folder: StoreFolder { StoreFolder(scratch.path) }
+
+    init(_ json: JSONValue) throws {
+        let origin = try TestOrigin()
+        self.origin = origin
+        scratch = try TemporaryFolder()
+        wget = try #require(WgetCase(json, port: origin.port))
+        let dates: [String: String] = Dictionary(
+            wget.entries.compactMap { entry in
+                entry.fields.first { $0.0.lowercased() == "last-modified" }.map { (entry.target, $0.1) }
+            }, uniquingKeysWith: { one, _ in one })
+        let answers = wget.entries.map { Self.handler($0, date: dates[$0.target]) }
+        for (entry, handler) in zip(wget.entries, answers) {
+            origin.on(entry.target, handler)
+            if entry.target.hasSuffix("/index.html") { origin.on(String(entry.target.dropLast(10)), handler) }
+        }
+    }
+
+    private static func handler(
+        _ entry: WgetCase.Entry, date: String?
+    ) -> @Sendable (OriginRequest) -> OriginAnswer {
+        let fields = entry.fields.filter { $0.0.lowercased() != "last-modified" }
+        let answer = OriginAnswer(status: entry.status == 304 ? 200 : entry.status, fields: fields, body: entry.body)
+        let (expected, rejected, login) = (entry.expected, entry.rejected, entry.login)
+        return { request in
+            if let login {
+                let scheme = login.scheme.lowercased()
+                let sent = request["Authorization"] ?? ""
+                let isRejected = rejected.contains { $0.name == "Authorization" && $0.value == sent }
+                let isRight =
+                    sent == "Basic " + Base64.encode(Array("\(login.user):\(login.password)".utf8))
+                    && scheme != "digest"
+                    || sent.hasPrefix("Digest ") && sent.contains("\"\(login.user)\"") && scheme != "basic"
+                guard isRight, !isRejected else {
+                    var challenges: [(String, String)] = []
+                    let digest = "Digest realm=\"Test\", nonce=\"abcd\", qop=\"auth\""
+                    if scheme != "basic" { challenges.append(("WWW-Authenticate", digest)) }
+                    if scheme != "digest" { challenges.append(("WWW-Authenticate", "Basic realm=\"Test\"")) }
+                    return .failure(401, fields: challenges)
+                }
+            }
+            for field in expected where field.name.lowercased() != "if-modified-since" {
+                if request[field.name]?.contains(field.value) != true { return .failure(400) }
+            }
+            for field in rejected where login == nil {
+                if let value = request[field.name], value.contains(field.value) { return .failure(400) }
+            }
+            return date.map { answer.validated(entityTag: nil, lastModified: $0) } ?? answer
+        }
+    }
+
+    /// What there is to say against how Larder does it; nothing when it does what wget does.
+    func complaints() throws -> [String] {
+        try stock()
+        var plan = CrawlPlan(site: "wget", start: [], folder: folder, userAgent: "larder-test")
+        let starts = wget.starts.compactMap { WebURL($0) }
+        plan.start = starts.map(\.key)
+        for start in starts { _ = plan.fetch.credentials.add(userInfoOf: start) }
+        try #require(!plan.start.isEmpty)
+        plan.fetch.proxies = ProxyRules()
+        plan.fetch.family = .ipv4
+        plan.fetch.cookies = CookieOptions()
+        plan.fetch.strictTransport = nil
+        // wget asks for one thing after the other, and some of its tests count on that.
+        plan.connectionsPerHost = 1
+        plan.productToken = wget.isRecursive ? "Wget" : nil
+        plan.obeysRobots = !wget.words.contains("robots=off")
+        plan.scope.depth = wget.isRecursive ? nil : 0
+        if wget.words.contains("-l2") { plan.scope.depth = 2 }
+        if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil { plan.scope.extent = .path }
+        plan.fetch.sendsReferrer = true
+        if let user = wget.value(of: "--user") ?? login?.user {
+            let password = wget.value(of: "--password") ?? login?.password ?? ""
+            if !wget.words.contains("--no-netrc") {
+                let isBasic = wget.entries.contains { $0.login?.scheme == "Basic" }
+                plan.fetch.credentials.add(
+                    isBasic ? .basic(user: user, password: password) : .asked(user: user, password: password),
+                    for: plan.start[0])
+            }
+        }
+        let report = try Crawl(plan, interruption: Interruption()).run()
+        return try differences(report)
+    }
+
+    /// Of a netrc file, whose login is the one that the server wants.
+    private var login: (user: String, password: String)? {
+        guard wget.expectedNames.contains(".netrc") else { return nil }
+        return wget.entries.lazy.compactMap { $0.login }.first.map { ($0.user, $0.password) }
+    }
+
+    private func differences(_ report: CrawlReport) throws -> [String] {
+        let reader = try StoreReader(folder)
+        var complaints: [String] = []
+        let named = Set(wget.entries.filter(isExpectedByName).map(\.body))
+        for entry in wget.entries where entry.target != "/robots.txt" {
+            let href = "http://localhost:\(origin.port)\(entry.target)"
+            var held = try reader.response(for: WebURL(href)?.href ?? href)
+            if held?.body == nil, entry.target.hasSuffix("/index.html") {
+                held = try reader.response(for: String(href.dropLast(10)))
+            }
+            let body = try held?.body.flatMap { body throws in try reader.content(of: body)?.load() }
+            let older = wget.existing.first { $0.name == Self.name(of: entry.target) }
+            if isExpected(entry, named) {
+                let isKept = older.map { wget.expectedBodies.contains($0.body) } ?? false
+                let wanted = isKept ? older?.body : entry.body
+                if body != wanted { complaints.append("\(entry.target) is not held as it should be") }
+            } else if body != nil, held?.status == 200 {
+                complaints.append("\(entry.target) is held, and not wanted")
+            }
+        }
+        if let requests = wget.requests {
+            let asked = Set(origin.requests.map { "\($0.method) \($0.target)" })
+            if asked != Set(requests) { complaints.append("asked for \(asked.sorted())") }
+        }
+        return complaints
+    }
+
+    /// By its name, else by its body, unless that is what another name has: wget names some files by their own rules.
+    private func isExpected(_ entry: WgetCase.Entry, _ named: Set<[UInt8]>) -> Bool {
+        guard (200..<300).contains(entry.status) || entry.status == 304 else { return false }
+        return isExpectedByName(entry) || wget.expectedBodies.contains(entry.body) && !named.contains(entry.body)
+    }
+
+    private func isExpectedByName(_ entry: WgetCase.Entry) -> Bool {
+        let path = String(entry.target.dropFirst())
+        let decoded = PercentCoding.decoded(path)
+        return [path, decoded, Self.name(of: path), Self.name(of: decoded)].contains { wget.expectedNames.contains($0) }
+    }
+
+    private static func name(of path: String) -> String {
+        String(path.split(separator: "/", omittingEmptySubsequences: false).last ?? "")
+    }
+
+    /// What is there before, as an earlier visit of the same site would have it.
+    private func stock() throws {
+        guard !wget.existing.isEmpty else { return }
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "wget", start: wget.starts, now: 1)
+        for (number, file) in wget.existing.enumerated() {
+            let date = HTTPDate(secondsSinceEpoch: file.time).text
+            let body = try NewBody(.bytes(file.body), form: "opaque;utf-8", links: [], in: folder)
+            var response = NewResponse(
+                href: "http://localhost:\(origin.port)/\(file.name)", referrer: nil, status: 200, role: 0,
+                fields: "Content-Type: text/plain\r\nLast-Modified: \(date)\r\n", fetched: 1, body: .new(body))
+            response.number = UInt32(number)
+            try writer.add([response], to: visit)
+        }
+        try writer.end(visit, .publish(now: 2))
+    }
+}
+
+enum PercentCoding {
+    static func decoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            {
+                bytes.append(code)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

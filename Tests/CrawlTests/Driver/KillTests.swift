@@ -1,0 +1,21 @@
+import TestOrigin
+import Testing
+
+@testable import Soak
+
+/// A few of what `scripts/soak kill` does fifty of.
+@Suite struct KillTests {
+    @Test func `a crawl that is killed is gone on with, and ends as if nothing had happened`() throws {
+        let run = try KillRun(pages: 80)
+        let (expected, time) = try run.undisturbed()
+        #expect(expected.rows.count > 80)
+        for part in 1...4 {
+            let outcome = try run.kill(after: time * part / 5, expected)
+            #expect(outcome.complaints == [])
+        }
+    }
+
+    @Test func `of an origin that misbehaves everything is had that can be had, and the rest is told`() throws {
+        #expect(try FaultRun(pages: 120, seed: 3).run())
+    }
+}

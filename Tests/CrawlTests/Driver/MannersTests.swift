@@ -1,0 +1,143 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What a host that has enough gets.
+@Suite struct MannersTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws { bench = try CrawlBench() }
+
+    @Test(arguments: [429, 503]) func `Retry-After is waited for`(status: Int) throws {
+        origin.on("/", .failure(status, fields: [("Retry-After", "1")]), .page("now"))
+        let clock = ContinuousClock()
+        let start = clock.now
+        #expect(try bench.crawl().missing.isEmpty)
+        #expect(clock.now - start >= .seconds(1))
+        #expect(try bench.text("/") == "now")
+    }
+
+    @Test func `whoever asks to wait for longer than anybody does is given up`() throws {
+        origin.on("/", .page("<a href=/later>l</a>"))
+        origin.on("/later", .failure(503, fields: [("Retry-After", "3600")]))
+        let report = try bench.crawl()
+        #expect(report.misses == ["/later: the server answered 503"])
+        #expect(bench.count("/later") == 1)
+    }
+
+    @Test func `a host that refuses many at once gets all of its pages asked for in the end`() throws {
+        let links = (0..<60).map { "<a href=/p\($0)>\($0)</a>" }.joined()
+        origin.on("/", .page(links))
+        // Every third request is one too many.
+        for page in 0..<60 {
+            origin.on("/p\(page)", page % 3 == 0 ? .failure(429) : .page("\(page)"), .page("\(page)"))
+        }
+        let report = try bench.crawl()
+        #expect(report.pages == 61)
+        #expect(report.misses == [])
+        #expect(report.hosts["127.0.0.1"]?.failures == 20)
+        #expect(origin.requests.count == 81)
+    }
+
+    @Test(arguments: [500, 502, 504, 408]) func `errors that may pass are tried four times`(status: Int) throws {
+        origin.on("/", .page("<img src=/x.png>"))
+        origin.on("/x.png", .failure(status))
+        let report = try bench.crawl()
+        #expect(report.misses == ["/x.png: the server answered \(status)"])
+        #expect(bench.count("/x.png") == 4)
+    }
+
+    @Test func `a name that cannot be found is looked up twice`() throws {
+        origin.on("/", .page("<img src=http://no-such-host.invalid/x.png>"))
+        let report = try bench.crawl()
+        #expect(report.missing.count == 1)
+        #expect(report.hosts["no-such-host.invalid"]?.requests == 2)
+    }
+
+    @Test func `what cannot be had anew is kept from before, and so is what only it leads to`() throws {
+        origin.on("/", .page("<a href=/two>2</a>"))
+        origin.on("/two", OriginAnswer.page("<a href=/three>3</a>").validated(entityTag: "\"2\""))
+        origin.on("/three", OriginAnswer.page("three").validated(entityTag: "\"3\""))
+        _ = try bench.crawl()
+        origin.on("/two", .hangUp)
+        let report = try bench.crawl()
+        #expect(report.missing.map(\.isKeptFromBefore) == [true])
+        #expect(report.confirmed == 1)
+        #expect(report.pages == 2)
+        #expect(try bench.text("/two") == "<a href=/three>3</a>")
+    }
+
+    @Test func `what breaks off and what hangs up is asked for again`() throws {
+        origin.on("/", .page("<img src=/a><img src=/b><img src=/c>"))
+        let image = OriginAnswer.file([UInt8](repeating: 7, count: 5000), type: "image/png")
+        origin.on("/a", image.truncated(after: 100), image)
+        origin.on("/b", .hangUp, .reset, image)
+        origin.on("/c", image.claiming(length: 4000).closing(), image)
+        let report = try bench.crawl()
+        #expect(report.misses == [])
+        for target in ["/a", "/b"] { #expect(try bench.bytes(target)?.count == 5000) }
+    }
+}
+
+@Suite struct HopelessHostTests {
+    @Test func `a host that never answers is given up with everything that waits for it, and others are not`() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        for image in 0..<100 {
+            for host in ["a", "dead"] {
+                let url = try #require(WebURL("http://\(host).test/\(image).png"))
+                frontier.found(FoundLink(url: url, role: .requisite), by: 0)
+            }
+        }
+        let failure = Failure.fetch(FetchFailure(.unreachable, "refused"))
+        var now = Duration.zero
+        var attempts = 0
+        while !frontier.isDone {
+            guard case .fetch(let number)? = frontier.next(now: now) else {
+                now = try #require(frontier.nextRetry)
+                continue
+            }
+            if frontier.url(number).host == "dead.test" {
+                attempts += 1
+                frontier.failed(number, failure, now: now)
+            } else {
+                frontier.succeeded(number, after: .milliseconds(1))
+            }
+        }
+        #expect(attempts == 14)
+        let dead = frontier.entries.filter { $0.url.host == "dead.test" }
+        #expect(dead.count == 100)
+        #expect(dead.allSatisfy { $0.state == .failed(failure) })
+        #expect(frontier.doneCount == 101)
+    }
+}
+
+@Suite struct StreamTests {
+    @Test func `a host of HTTP/2 gets more at once than one of HTTP/1`() throws {
+        let start = try #require(WebURL("https://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 4))
+        frontier.start(start)
+        _ = frontier.next(now: .zero)
+        frontier.multiplexes(0)
+        frontier.succeeded(0, after: .milliseconds(1))
+        for page in 0..<500 {
+            frontier.found(FoundLink(url: try #require(WebURL("https://a.test/\(page)")), role: .page), by: 0)
+        }
+        var most = 0
+        var now = Duration.zero
+        while !frontier.isDone {
+            var running: [UInt32] = []
+            while case .fetch(let number)? = frontier.next(now: now) { running.append(number) }
+            most = max(most, running.count)
+            now += .milliseconds(10)
+            _ = frontier.next(now: now)
+            for number in running { frontier.succeeded(number, after: .milliseconds(1)) }
+        }
+        #expect(most == 16)
+    }
+}

@@ -1,0 +1,94 @@
+import Fetch
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Transfers that break off are gone on with.
+@Suite struct ResumeCrawlTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+    private static let size = 1_000_000
+    private static let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 / 251 ^ $0) }
+
+    init() throws {
+        bench = try CrawlBench()
+        origin.on("/", .page("<img src=/large.bin>"))
+    }
+
+    private static func large(_ tag: String = "\"1\"") -> OriginAnswer {
+        OriginAnswer.file(body, type: "application/octet-stream").validated(entityTag: tag)
+    }
+
+    private var ranges: [String?] { origin.requests(to: "/large.bin").map { $0["Range"] } }
+
+    @Test func `by the next attempt of the same run`() throws {
+        origin.on("/large.bin", Self.large().truncated(after: 600_000), Self.large())
+        let report = try bench.crawl()
+        #expect(report.misses == [])
+        #expect(ranges == [nil, "bytes=600000-"])
+        #expect(try bench.bytes("/large.bin") == Self.body)
+    }
+
+    @Test func `by a later run`() throws {
+        let interruption = Interruption()
+        origin.on("/large.bin") { _ in
+            Self.large().dripping(400_000, every: .milliseconds(500))
+        }
+        let start = try #require(WebURL(origin.url("/")))
+        var plan = CrawlPlan(site: start.href, start: [start], folder: bench.folder, userAgent: "larder-test")
+        let calls = Atomic(0)
+        plan.progress = { progress in
+            guard progress.done == 1, progress.running == 1 else { return }
+            // The beginning has come by the next call.
+            if calls.add(1, ordering: .relaxed).newValue == 2 { interruption.request() }
+        }
+        let first = try Crawl(plan, interruption: interruption).run()
+        #expect(first.isInterrupted)
+        origin.on("/large.bin", Self.large())
+        let second = try bench.crawl()
+        #expect(second.isContinued)
+        #expect(ranges.count == 2)
+        #expect(ranges.last??.hasPrefix("bytes=") == true)
+        #expect(origin.requests(to: "/large.bin").last?["If-Range"] == "\"1\"")
+        #expect(try bench.bytes("/large.bin") == Self.body)
+    }
+
+    @Test func `a server that is busy meanwhile does not cost what is there`() throws {
+        origin.on("/large.bin", Self.large().truncated(after: 600_000), .failure(503), Self.large())
+        #expect(try bench.crawl().misses == [])
+        #expect(ranges == [nil, "bytes=600000-", "bytes=600000-"])
+        #expect(try bench.bytes("/large.bin") == Self.body)
+    }
+
+    @Test func `another version is loaded whole`() throws {
+        origin.on("/large.bin", Self.large().truncated(after: 600_000), Self.large("\"2\""))
+        #expect(try bench.crawl().misses == [])
+        #expect(try bench.bytes("/large.bin") == Self.body)
+    }
+
+    @Test func `a rest that does not fit is dropped, and the whole is asked for`() throws {
+        origin.on("/large.bin") { request in
+            guard request["Range"] != nil else {
+                return Self.large().truncated(after: request["X"] == nil ? 600_000 : 1)
+            }
+            return OriginAnswer(
+                status: 206, fields: [("ETag", "\"1\""), ("Content-Range", "bytes 5-9/1000000")], body: [1, 2, 3, 4, 5])
+        }
+        let report = try bench.crawl()
+        #expect(report.missing.map(\.url.path) == ["/large.bin"])
+        // Each part that did not fit was followed by a request for the whole.
+        #expect(ranges == [nil, "bytes=600000-", nil, "bytes=600000-"])
+        #expect(report.hosts["127.0.0.1"]?.failures == 4)
+    }
+
+    @Test func `parts that nobody goes on with take no place for ever`() throws {
+        origin.on("/large.bin", Self.large().truncated(after: 600_000), .failure(404))
+        #expect(try bench.crawl().missing.count == 1)
+        #expect(bench.scratch.names(in: "incoming").isEmpty)
+        #expect(bench.scratch.names(in: "partials").isEmpty)
+    }
+}

@@ -1,0 +1,165 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What robots.txt has to say in a crawl.
+@Suite struct RobotsCrawlTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws {
+        bench = try CrawlBench()
+        bench.origin.on("/", .page("<a href=/open>o</a><a href=/closed/a>c</a><img src=/closed/dot.gif>"))
+        bench.origin.on("/open", .page("open"))
+        bench.origin.on("/closed/a", .page("closed"))
+        bench.origin.on("/closed/dot.gif", .file([71, 73, 70], type: "image/gif"))
+    }
+
+    private static let rules = OriginAnswer.file("User-agent: *\nDisallow: /closed/\n", type: "text/plain")
+
+    @Test func `it is obeyed for pages and not for what they need`() throws {
+        origin.on("/robots.txt", Self.rules)
+        let report = try bench.politeCrawl()
+        #expect(report.pages == 2)
+        #expect(report.requisites == 1)
+        #expect(report.skips == ["/closed/a: robots.txt says Disallow: /closed/ (line 2)"])
+        #expect(bench.count("/closed/a") == 0)
+        #expect(bench.count("/robots.txt") == 1)
+        #expect(report.isPublished)
+    }
+
+    @Test func `it is kept as what it is, neither page nor requisite`() throws {
+        origin.on("/robots.txt", Self.rules)
+        _ = try bench.politeCrawl()
+        let stored = try #require(try bench.stored("/robots.txt"))
+        #expect(stored.role == 2)
+        #expect(try bench.text("/robots.txt") == "User-agent: *\nDisallow: /closed/\n")
+    }
+
+    @Test func `whoever ignores it is not held up, and has its sitemaps all the same`() throws {
+        origin.on("/robots.txt", .file("User-agent: *\nDisallow: /\nSitemap: /map.txt", type: "text/plain"))
+        origin.on("/map.txt", .file(origin.url("/listed"), type: "text/plain"))
+        origin.on("/listed", .page("listed"))
+        let report = try bench.politeCrawl { $0.obeysRobots = false }
+        #expect(report.skips == [])
+        #expect(report.pages == 4)
+        #expect(try bench.text("/listed") == "listed")
+    }
+
+    @Test(arguments: [404, 403, 410]) func `a host without one allows everything`(status: Int) throws {
+        origin.on("/robots.txt", .failure(status))
+        #expect(try bench.politeCrawl().pages == 3)
+    }
+
+    @Test func `a redirected one is followed, to five hosts at most`() throws {
+        origin.on("/robots.txt", .redirect(to: "/one"))
+        for (from, to) in [("/one", "/two"), ("/two", "/rules")] { origin.on(from, .redirect(to: to)) }
+        origin.on("/rules", Self.rules)
+        let report = try bench.politeCrawl()
+        #expect(bench.count("/closed/a") == 0)
+        #expect(report.skipped.count == 1)
+        #expect(try bench.stored("/robots.txt")?.status == 302)
+        #expect(try bench.stored("/robots.txt")?.role == 2)
+    }
+
+    @Test func `a redirect without an end counts as none`() throws {
+        origin.on("/robots.txt", .redirect(to: "/robots.txt"))
+        #expect(try bench.politeCrawl().pages == 3)
+        #expect(bench.count("/robots.txt") == 6)
+    }
+
+    @Test func `pages wait while the server has no time for it`() throws {
+        origin.on("/robots.txt", .failure(503), Self.rules)
+        let report = try bench.politeCrawl()
+        #expect(report.pages == 2)
+        #expect(report.skipped.count == 1)
+        #expect(bench.count("/robots.txt") == 2)
+    }
+
+    @Test func `a start of which nothing else is wanted does not wait for it`() throws {
+        origin.on("/", .page("nothing further"))
+        origin.on("/robots.txt", .failure(500))
+        let clock = ContinuousClock()
+        let start = clock.now
+        #expect(try bench.politeCrawl().isPublished)
+        #expect(clock.now - start < .seconds(2))
+        #expect(bench.count("/robots.txt") == 1)
+    }
+
+    @Test func `a distance that it asks for is kept`() throws {
+        origin.on("/robots.txt", .file("User-agent: *\nCrawl-delay: 0.2\n", type: "text/plain"))
+        let clock = ContinuousClock()
+        let start = clock.now
+        #expect(try bench.politeCrawl().pages == 3)
+        // The start may go before the file is known; three others come after it.
+        #expect(clock.now - start >= .milliseconds(400))
+    }
+}
+
+/// The frontier's side, without waiting.
+@Suite struct GateTests {
+    private var frontier: Frontier
+    private let start: WebURL
+
+    init() throws {
+        start = try #require(WebURL("http://a.test/"))
+        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(productToken: "larder"))
+        frontier.start(start)
+    }
+
+    private mutating func fail(_ kind: FetchFailure.Kind, now: Duration) {
+        frontier.robotsFailed(host: 0, FetchFailure(kind, "no luck"), now: now)
+    }
+
+    @Test mutating func `pages of a host that never says are refused with the reason after three more attempts`() throws
+    {
+        #expect(
+            frontier.next(now: .zero)
+                == .robots(host: 0, try #require(WebURL("http://a.test/robots.txt")), .thisMachine))
+        #expect(frontier.next(now: .zero) == .fetch(0))
+        frontier.succeeded(0)
+        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        var now = Duration.zero
+        var attempts = 1
+        fail(.timeout, now: now)
+        while !frontier.isDone {
+            now = try #require(frontier.nextRetry)
+            #expect(frontier.next(now: now) != nil)
+            attempts += 1
+            fail(.timeout, now: now)
+        }
+        #expect(attempts == 4)
+        #expect(now == .seconds(42))
+        #expect(frontier.state(1) == .skipped(.robotsUnknown("timed out (no luck)")))
+    }
+
+    @Test mutating func `what lasts is not waited for`() throws {
+        _ = frontier.next(now: .zero)
+        _ = frontier.next(now: .zero)
+        frontier.succeeded(0)
+        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        fail(.refused, now: .zero)
+        #expect(frontier.isDone)
+        #expect(frontier.state(1) == .skipped(.robotsUnknown("no luck")))
+    }
+
+    @Test mutating func `a limit of time ends what waits at a gate`() throws {
+        frontier = Frontier(
+            scope: Scope(start: [start]),
+            options: Frontier.Options(limits: CrawlLimits(time: .seconds(5)), productToken: "larder"))
+        frontier.start(start)
+        _ = frontier.next(now: .zero)
+        _ = frontier.next(now: .zero)
+        frontier.succeeded(0)
+        frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
+        fail(.timeout, now: .seconds(4))
+        #expect(frontier.nextRetry == .seconds(5))
+        #expect(frontier.next(now: .seconds(5)) == nil)
+        #expect(frontier.isDone)
+        #expect(frontier.isOutOfTime)
+    }
+}

@@ -1,0 +1,78 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Lists of pages that robots.txt or the user names.
+@Suite struct SitemapTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws {
+        bench = try CrawlBench()
+        bench.origin.on("/", .page("start"))
+        for page in 1...4 { bench.origin.on("/p\(page)", .page("page \(page)")) }
+    }
+
+    private func map(_ targets: String...) -> String {
+        let entries = targets.map { "<url><loc>\(origin.url($0))</loc></url>" }.joined()
+        return
+            "<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(entries)</urlset>"
+    }
+
+    /// `printf '%s' TEXT | gzip -n`, in stored blocks.
+    private static func gzip(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        var crc: UInt32 = .max
+        for byte in bytes {
+            crc ^= UInt32(byte)
+            for _ in 0..<8 { crc = crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
+        }
+        func little(_ number: UInt32, _ count: Int) -> [UInt8] {
+            (0..<count).map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
+        }
+        let count = UInt32(bytes.count)
+        return [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3, 1] + little(count, 2) + little(~count, 2) + bytes
+            + little(~crc, 4) + little(count, 4)
+    }
+
+    @Test func `what robots.txt names is read: XML, an index, compressed, and plain lines`() throws {
+        origin.on(
+            "/robots.txt", .file("Sitemap: /index.xml\nSitemap: \(origin.url("/lines.txt"))\n", type: "text/plain"))
+        let index = ["/one.xml", "/two.xml.gz"].map { "<sitemap><loc>\(origin.url($0))</loc></sitemap>" }.joined()
+        origin.on(
+            "/index.xml",
+            .file(
+                "<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(index)</sitemapindex>",
+                type: "text/xml"))
+        origin.on("/one.xml", .file(map("/p1"), type: "application/xml"))
+        origin.on("/two.xml.gz", .file(Self.gzip(map("/p2", "/p3")), type: "application/x-gzip"))
+        origin.on(
+            "/lines.txt", .file("\(origin.url("/p4"))\r\n# no link\nhttp://elsewhere.test/x\n", type: "text/plain"))
+        let report = try bench.politeCrawl()
+        #expect(report.pages == 5)
+        #expect(report.misses == [])
+        #expect(report.skips == ["/x: on another host"])
+        for page in 1...4 { #expect(try bench.text("/p\(page)") == "page \(page)") }
+        #expect(try bench.stored("/one.xml")?.role == 2)
+    }
+
+    @Test func `what the user names is read as well, and one that is not there is missing`() throws {
+        origin.on("/mine.xml", .file(map("/p1"), type: "text/xml"))
+        let report = try bench.crawl { plan in
+            plan.sitemaps = try ["/mine.xml", "/gone.xml"].map { try #require(WebURL(origin.url($0))) }
+        }
+        #expect(report.pages == 2)
+        #expect(report.missing.map(\.url.path) == ["/gone.xml"])
+    }
+
+    @Test func `a second run finds its pages again`() throws {
+        origin.on("/robots.txt", .file("Sitemap: /one.xml", type: "text/plain"))
+        origin.on("/one.xml", OriginAnswer.file(map("/p1"), type: "text/xml").validated(entityTag: "\"1\""))
+        #expect(try bench.politeCrawl().pages == 2)
+        #expect(try bench.politeCrawl().pages == 2)
+        #expect(bench.origin.requests(to: "/one.xml").count == 2)
+    }
+}

@@ -1,0 +1,84 @@
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Pages that say "not found" with a status that says the contrary.
+@Suite struct SoftNotFoundCrawlTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws { bench = try CrawlBench() }
+
+    private static func words(_ text: String) -> String {
+        (0..<60).map { "\(text)\($0)" }.joined(separator: " ")
+    }
+
+    private static func missing(_ target: String) -> OriginAnswer {
+        .page("<title>Page not found</title><p>\(words("sorry")) nothing at \(target)")
+    }
+
+    private func answerEverything() {
+        origin.on("/", .page("<a href=/good>g</a><a href=/bad>b</a><a href=/worse>w</a><p>\(Self.words("welcome"))"))
+        origin.on("/good", .page("<title>Good</title><p>\(Self.words("good"))"))
+        origin.otherwise { Self.missing($0.target) }
+    }
+
+    @Test func `they are kept, and told to be missing; the host is asked once for what cannot be there`() throws {
+        answerEverything()
+        let report = try bench.crawl()
+        #expect(report.pages == 2)
+        #expect(report.missing.map(\.failure) == [.softNotFound, .softNotFound])
+        #expect(Set(report.missing.map(\.url.path)) == ["/bad", "/worse"])
+        #expect(try bench.text("/bad")?.contains("not found") == true)
+        #expect(origin.requests.count == 5)
+        #expect(report.isPublished)
+    }
+
+    @Test func `a host whose pages look like pages is asked for no more than them`() throws {
+        answerEverything()
+        origin.on("/", .page("<a href=/good>g</a>"))
+        #expect(try bench.crawl().pages == 2)
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func `a page about what is not found is one where the server says so of what is not there`() throws {
+        answerEverything()
+        origin.on("/bad", .page("<title>How to fix error 404</title><p>\(Self.words("advice"))"))
+        origin.on("/worse", .page("<title>Not found: a novel</title><p>\(Self.words("novel"))"))
+        origin.otherwise { _ in .failure(404) }
+        let report = try bench.crawl()
+        #expect(report.pages == 4)
+        #expect(report.misses == [])
+        #expect(origin.requests.count == 5)
+    }
+
+    @Test func `a start is never one, nor are the pages of an application that are all the same`() throws {
+        origin.otherwise { _ in .page("<title>404 facts</title><a href=/a>a</a><a href=/b>b</a>\(Self.words("app"))") }
+        let report = try bench.crawl()
+        #expect(report.pages == 3)
+        #expect(report.misses == [])
+    }
+
+    @Test func `without telling words they are known by repeating each other`() throws {
+        let links = (0..<40).map { "<a href=/x\($0)>\($0)</a>" }.joined()
+        origin.on("/", .page("\(links)<p>\(Self.words("welcome"))"))
+        origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.words("oops"))") }
+        let report = try bench.crawl()
+        #expect(report.missing.count > 20)
+        #expect(report.missing.count + report.pages == 41)
+        #expect(report.missing.allSatisfy { $0.failure == .softNotFound })
+    }
+}
+
+@Suite struct NotFoundWordsTests {
+    @Test(arguments: [
+        ("Page not found", true), ("404", true), ("Error 404 (Not Found)!!1", true), ("Seite nicht gefunden – X", true),
+        ("Page introuvable", true), ("HTTP/404", true), ("Peugeot 4040", false), ("Lost and found", false), ("", false),
+        ("Home", false), ("A404B", false),
+    ])
+    func `titles say so in several languages`(title: String, expected: Bool) {
+        #expect(NotFoundWords.areSaid(in: title) == expected)
+    }
+}

@@ -1,0 +1,163 @@
+import Testing
+import Web
+
+@testable import Crawl
+@testable import Fetch
+
+/// Random sites whose links come in any order, with failures, redirects and needs, against what a list would say.
+@Suite struct FrontierModelTests {
+    /// Everything that is fetched, with how often; each answer is made up from its number alone.
+    private struct Walk {
+        var frontier: Frontier
+        var fetches: [String: Int] = [:]
+        var running: [UInt32] = []
+        var now = Duration.zero
+        var random: SeededRandom
+        let pageCount: Int
+        let hostCount: Int
+
+        init(seed: UInt64, pageCount: Int, hostCount: Int, depth: Int?) throws {
+            random = SeededRandom(seed: seed)
+            self.pageCount = pageCount
+            self.hostCount = hostCount
+            let start = try #require(WebURL("http://h0.test/0"))
+            var options = ScopeOptions(include: ["*.test/**"])
+            options.depth = depth
+            frontier = Frontier(scope: try Scope(start: [start], options: options))
+            frontier.start(start)
+        }
+
+        func url(_ page: Int) throws -> WebURL { try #require(WebURL("http://h\(page % hostCount).test/\(page)")) }
+
+        static func targets(_ page: Int, of pageCount: Int) -> [Int] {
+            (0..<4).map { Int(Mixing.mix(UInt64(page * 4 + $0)) % UInt64(pageCount)) }
+        }
+
+        static func isGone(_ page: Int) -> Bool { page % 11 == 5 }
+        static func isMoved(_ page: Int) -> Bool { page % 13 == 6 && !isGone(page) }
+        /// Fails once or twice before it answers.
+        static func isShaky(_ page: Int) -> Bool { page % 5 == 2 }
+
+        mutating func run() throws {
+            var idle = 0
+            while !frontier.isDone {
+                while case .fetch(let number)? = frontier.next(now: now) {
+                    running.append(number)
+                    fetches[frontier.url(number).href, default: 0] += 1
+                }
+                if running.isEmpty {
+                    now = try #require(frontier.nextRetry)
+                    idle += 1
+                    try #require(idle < 100_000)
+                } else {
+                    now += .milliseconds(1)
+                    let place = Int(random.next() % UInt64(running.count))
+                    try answer(running.remove(at: place))
+                }
+            }
+        }
+
+        private mutating func answer(_ number: UInt32) throws {
+            let url = frontier.url(number)
+            let page = Int(url.path.dropFirst()) ?? 0
+            if Self.isShaky(page), frontier.entry(number).attempts < 2 + page % 2 {
+                return frontier.failed(number, .status(503), after: .milliseconds(1), now: now)
+            }
+            if Self.isGone(page) { return frontier.failed(number, .status(404), now: now) }
+            if Self.isMoved(page) {
+                _ = frontier.redirected(number, to: try self.url(Self.targets(page, of: pageCount)[0]))
+                return
+            }
+            frontier.succeeded(number, after: .milliseconds(1))
+            for target in Self.targets(page, of: pageCount).shuffled(using: &random) {
+                frontier.found(FoundLink(url: try self.url(target), role: .page), by: number)
+            }
+        }
+
+        /// How many links away from the start each page is.
+        func depths() -> [Int: Int] {
+            var depths = [0: 0]
+            var queue = [(0, 0)]
+            while !queue.isEmpty {
+                let (page, depth) = queue.removeFirst()
+                guard depths[page] == depth, !Self.isGone(page) else { continue }
+                let targets = Self.targets(page, of: pageCount)
+                let isMoved = Self.isMoved(page)
+                for target in isMoved ? Array(targets.prefix(1)) : targets {
+                    let further = depth + (isMoved ? 0 : 1)
+                    guard further < depths[target] ?? .max else { continue }
+                    depths[target] = further
+                    // Shorter ways first: what costs nothing goes before what costs one.
+                    if isMoved { queue.insert((target, further), at: 0) } else { queue.append((target, further)) }
+                }
+            }
+            return depths
+        }
+    }
+
+    @Test(arguments: [(1, 1), (2, 3), (3, 49), (4, 400)])
+    func `everything that can be reached is fetched, each as often as it takes`(
+        seed: UInt64, hosts: Int
+    ) throws {
+        var walk = try Walk(seed: seed, pageCount: 400, hostCount: hosts, depth: nil)
+        try walk.run()
+        let reached = walk.depths().keys
+        #expect(Set(walk.fetches.keys) == Set(try reached.map { try walk.url($0).href }))
+        for (href, count) in walk.fetches {
+            let page = Int(href.split(separator: "/").last ?? "") ?? 0
+            #expect(count == (Walk.isShaky(page) ? 2 + page % 2 : 1), "\(href)")
+        }
+        #expect(walk.frontier.runningCount == 0)
+        #expect(
+            walk.frontier.entries.allSatisfy { $0.state != .queued && $0.state != .running && $0.state != .waiting })
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3, 4, 5])
+    func `the depth is that of the shortest way, in whatever order answers come`(
+        seed: UInt64
+    ) throws {
+        var walk = try Walk(seed: seed, pageCount: 400, hostCount: 7, depth: 4)
+        try walk.run()
+        let near = walk.depths().filter { $0.value <= 4 }.keys
+        #expect(Set(walk.fetches.keys) == Set(try near.map { try walk.url($0).href }))
+    }
+
+    @Test func `ten thousand hosts that cannot start anything cost nothing to look past`() throws {
+        let start = try #require(WebURL("http://h.test/"))
+        let options = Frontier.Options(connectionsPerHost: 1, productToken: "larder")
+        var frontier = Frontier(
+            scope: try Scope(start: [start], options: ScopeOptions(include: ["*.test/**"])), options: options)
+        frontier.start(start)
+        let hosts = 10_000
+        for host in 0..<hosts {
+            for page in 0..<3 {
+                frontier.found(FoundLink(url: try #require(WebURL("http://h\(host).test/\(page)")), role: .page), by: 0)
+            }
+        }
+        var now = Duration.zero
+        var steps = 0
+        var robots = 0
+        while !frontier.isDone {
+            switch frontier.next(now: now) {
+            case .fetch(let number)?:
+                steps += 1
+                // Each host has enough at first, and then one a second.
+                if steps % 3 == 0, frontier.entry(number).attempts == 1 {
+                    frontier.failed(number, .status(503), after: .zero, retryAfter: .seconds(1), now: now)
+                } else {
+                    frontier.succeeded(number, after: .zero)
+                }
+            case .robots(let host, _, _)?:
+                robots += 1
+                let nothing: [UInt8] = []
+                _ = frontier.robotsAnswered(host: host, status: 404, location: nil, body: nothing.span, now: now)
+            case .probe?:
+                Issue.record("nobody is doubted")
+            case nil:
+                now = max(now + .microseconds(10), frontier.nextRetry ?? now)
+            }
+        }
+        #expect(robots == hosts + 1)
+        #expect(frontier.doneCount == hosts * 3 + 1)
+    }
+}

@@ -1,0 +1,75 @@
+import TestOrigin
+import Testing
+import Web
+
+@testable import LarderKit
+
+@Suite struct CheckGateTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: folder.file("larder"))
+        origin.on("/", .page("<script src=/a.js></script>"))
+        origin.on("/a.js", .file("a", type: "text/javascript"))
+    }
+
+    private func gate(_ text: String) throws -> BundleGate {
+        try larder.gate(try folder.write(text, to: "m.json"))
+    }
+
+    private var manifest: String {
+        "{\"start\": [\"\(origin.url("/"))\"], \"bundles\": "
+            + "[{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
+    }
+
+    @Test func `a visit is looked at as it would be shown`() async throws {
+        let gate = try gate(manifest)
+        #expect(try gate.start().map(\.href) == [origin.url("/")])
+        #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
+        let first = try await larder.prefetch([origin.url("/")])
+        #expect(try gate.report(onVisit: first.visit).isClean)
+
+        origin.on("/a.js", .file("b", type: "text/javascript"))
+        let second = try await larder.prefetch([origin.url("/")])
+        let report = try gate.report(onVisit: second.visit)
+        #expect(!report.isClean)
+        #expect(report.items.map(\.verdict) == [.mismatch])
+        #expect(try gate.report(onVisit: first.visit).isClean)
+
+        // What a visit did not get is shown as the one before has it.
+        origin.on("/a.js", .failure(500))
+        let third = try await larder.prefetch([origin.url("/")])
+        #expect(try !gate.report(onVisit: third.visit).isClean)
+        try await larder.rollBack(origin.url("/"), to: first.visit)
+        #expect(try gate.report(onVisit: third.visit).isClean)
+    }
+
+    @Test func `what a manifest wants of its prefetch is added to what the user wants`() throws {
+        let gate = try gate(
+            """
+            {"start": ["https://a.test/docs/"], "scope": "path", "depth": 3, "exclude": ["*.pdf"],
+             "headers": ["X-Key: 1"], "policy": "protocol", "rules": ["/api/** max-age=600"]}
+            """)
+        var options = PrefetchOptions()
+        options.scope.exclude = ["*.zip"]
+        gate.apply(to: &options)
+        #expect(options.scope.extent == .path)
+        #expect(options.scope.depth == 3)
+        #expect(options.scope.exclude == ["*.zip", "*.pdf"])
+        #expect(options.network.headers == ["X-Key: 1"])
+        #expect(options.policy == .protocol)
+        #expect(options.rules == ["/api/** max-age=600"])
+    }
+
+    @Test func `a manifest that does not say where its site starts cannot be prefetched`() throws {
+        let gate = try gate(
+            "{\"bundles\": [{\"url\": \"https://a.test/a\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}")
+        let error = #expect(throws: LarderError.self) { try gate.start() }
+        #expect(error?.kind == .input)
+        #expect(error?.description.contains("\"start\"") == true)
+    }
+}

@@ -1,0 +1,136 @@
+import Serve
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct HTTPRequestsTests {
+    private let script: HTTPScript
+
+    /// Says what it was asked.
+    init() throws {
+        script = try HTTPScript { request in
+            let target = String(decoding: request.target, as: UTF8.self)
+            let body = String(decoding: request.body, as: UTF8.self)
+            let names = request.fields.list.map(\.name).joined(separator: ",")
+            let text = "\(request.method) \(target) \(String(decoding: request.host, as: UTF8.self)) [\(names)] \(body)"
+            return Reply(answer: .text(200, text))
+        }
+    }
+
+    private func answer(to text: String, then: String? = nil) throws -> RawResponse {
+        let client = try script.client()
+        try client.send(text)
+        let answer = try client.response()
+        // Nothing of it is left over.
+        #expect(try client.get("/next", host: "h").text == "GET /next h [Host] ")
+        return answer
+    }
+
+    @Test(arguments: [
+        ("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc", "POST /a h [Host,Content-Length] abc"),
+        ("PURGE /a HTTP/1.1\r\nHost: h\r\n\r\n", "PURGE /a h [Host] "),
+        (
+            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nab\r\n1\r\nc\r\n0\r\nA: b\r\n\r\n",
+            "POST /a h [Host,Transfer-Encoding] abc"
+        ),
+        ("GET http://x:1/b HTTP/1.1\r\nHost: h\r\n\r\n", "GET /b x:1 [Host] "),
+        ("GET http://x HTTP/1.1\r\nHost: h\r\n\r\n", "GET / x [Host] "),
+        ("\r\n\r\nGET /a HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n", "GET /a h [Host,X] "),
+        ("GET /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nxy", "GET /a h [Host,Content-Length] xy"),
+        ("OPTIONS /a HTTP/1.1\r\nHost: h\r\nOrigin: o\r\n\r\n", "OPTIONS /a h [Host,Origin] "),
+    ])
+    func `a request comes to its responder with its method, its fields and its body`(text: String, shown: String) throws
+    {
+        #expect(try answer(to: text).text == shown)
+    }
+
+    @Test func `a request that comes byte by byte is the same`() throws {
+        let client = try script.client()
+        let body = "2\r\nab\r\n1\r\nc\r\n0\r\nX: y\r\n\r\n"
+        let text = "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\(body)"
+        for _ in 0..<2 {
+            for byte in text.utf8 { try client.send([byte]) }
+            #expect(try client.response().text == "POST /a h [Host,Transfer-Encoding] abc")
+        }
+    }
+
+    @Test func `requests with bodies in one packet are answered in their order`() throws {
+        let client = try script.client()
+        let requests = (0..<200).map { number in
+            number % 2 == 0
+                ? "POST /\(number) HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
+                : "PUT /\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nGET \r\n0\r\n\r\n"
+        }
+        try client.send(requests.joined())
+        for number in 0..<200 {
+            #expect(try client.response().text.hasPrefix(number % 2 == 0 ? "POST /\(number) h" : "PUT /\(number) h"))
+        }
+    }
+
+    @Test func `a body up to the limit is taken, and the first byte more is not`() throws {
+        for (count, status) in [(1 << 20, 200), (1 << 20 + 1, 413)] {
+            let client = try script.client()
+            let field = "Content-Length: \(count)"
+            try client.send("POST / HTTP/1.1\r\nHost: h\r\n\(field)\r\n\r\n")
+            if status == 200 { try client.send([UInt8](repeating: 0x61, count: count)) }
+            let answer = try client.response()
+            #expect(answer.status == status)
+            #expect(status != 200 || answer.body.count > count)
+        }
+    }
+
+    @Test func `who waits for a word before sending gets it, and who does not wait does not`() throws {
+        let client = try script.client()
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n"
+        try client.send(head)
+        #expect(try client.response().status == 100)
+        try client.send("abc")
+        #expect(try client.response().text == "POST / h [Host,Expect,Content-Length] abc")
+        try client.send(head + "abc")
+        #expect(try client.response().status == 200)
+        try client.send("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3000000\r\n\r\n")
+        #expect(try client.response().status == 413)
+    }
+
+    @Test(arguments: [
+        // Two lengths, a length for one reader and chunks for the other, ends that only some readers see.
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nContent-Length: 44\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\na\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: \u{b}chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: h\r\nX: y\rContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ])
+    func `what hides a request in another ends the connection`(text: String) throws {
+        let client = try script.client()
+        try client.send(text + "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n")
+        let answer = try client.response()
+        #expect(answer.status == 400)
+        #expect(answer["Connection"] == "close")
+        #expect(try client.readToEnd().isEmpty)
+    }
+
+    @Test func `a client of HTTP-1.0 is kept when it asks for that, and told so`() throws {
+        let client = try script.client()
+        for _ in 0..<2 {
+            try client.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            let answer = try client.response()
+            #expect(answer.status == 200)
+            #expect(answer["Connection"] == "keep-alive")
+        }
+        try client.send("GET / HTTP/1.0\r\n\r\n")
+        #expect(try client.response()["Connection"] == "close")
+        #expect(try client.readToEnd().isEmpty)
+    }
+
+    @Test func `the server as a whole says what it answers`() throws {
+        let answer = try script.client().get("*", method: "OPTIONS")
+        #expect(answer.status == 204)
+        #expect(answer["Allow"] == "GET, HEAD, OPTIONS")
+        #expect(answer["Content-Length"] == nil)
+    }
+}

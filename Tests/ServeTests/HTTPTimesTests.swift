@@ -1,0 +1,139 @@
+import Glibc
+import Serve
+import Store
+import TestOrigin
+import Testing
+
+@testable import Serve
+
+@Suite struct HTTPTimesTests {
+    private static let large = [UInt8](repeating: 0x61, count: 12_000_000)
+
+    private func script(_ change: (inout ServerLimits) -> Void) throws -> HTTPScript {
+        var limits = ServerLimits()
+        change(&limits)
+        let large = Answer(status: 200, fields: [], body: Self.large)
+        return try HTTPScript(limits) { request in
+            request.target.count > 1 ? Reply(answer: large) : Reply(answer: .text(200, "hello"))
+        }
+    }
+
+    @Test(arguments: [
+        "GET / HT", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc",
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabc",
+    ])
+    func `a request that does not go on is told so`(start: String) throws {
+        let script = try script { ($0.headTime, $0.stallTime) = (100, 100) }
+        let client = try script.client()
+        #expect(try client.get("/").status == 200)
+        try client.send(start)
+        #expect(try client.response().status == 408)
+        #expect(try client.readToEnd().isEmpty)
+    }
+
+    @Test func `a head that comes too slowly is not waited for, however steadily it comes`() throws {
+        let script = try script { $0.headTime = 200 }
+        let client = try script.client()
+        // Ends by the refusal, or because nobody reads any more.
+        try client.send("GET / HTTP/1.1\r\n")
+        var count = 0
+        while count < 1000, (try? client.response(within: .milliseconds(10))) == nil {
+            count += 1
+            guard (try? client.send("X: y\r\n")) != nil else { break }
+        }
+        #expect(count < 1000)
+    }
+
+    @Test func `a client that asks for nothing is let go without a word`() throws {
+        let script = try script { $0.idleTime = 100 }
+        let client = try script.client()
+        #expect(try client.get("/").status == 200)
+        #expect(try client.readToEnd().isEmpty)
+        #expect(try script.client().readToEnd().isEmpty)
+    }
+
+    @Test func `a client that does not take its answer is let go, and others are served meanwhile`() throws {
+        let script = try script { $0.stallTime = 200 }
+        let client = try script.client()
+        try client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try script.client().get("/").status == 200)
+        // Once it has taken nothing for long enough, the rest does not come.
+        usleep(700_000)
+        let bytes = (try? client.readToEnd()) ?? []
+        #expect(bytes.count < Self.large.count)
+        #expect(try script.client().get("/large").body == Self.large)
+    }
+
+    @Test func `at the limit those that ask for nothing make room, and else the newest is told to come again`() throws {
+        let script = try script { ($0.connectionsPerThread, $0.crowdedIdleTime, $0.stopTime) = (3, 100, 40) }
+        let clients = try (0..<3).map { _ in try script.client() }
+        for client in clients { #expect(try client.get("/").status == 200) }
+        let refused = try script.client()
+        #expect(try refused.response().status == 503)
+        // Those that were served first have been idle for long enough by now.
+        usleep(300_000)
+        #expect(try script.client().get("/").status == 200)
+        #expect(try clients[0].readToEnd().isEmpty)
+    }
+
+    @Test func `a stop ends what is under way, answers what is here, and takes nothing new`() throws {
+        let script = try script { $0.stopTime = 30_000 }
+        let (idle, slow) = (try script.client(), try script.client())
+        #expect(try idle.get("/").status == 200)
+        try slow.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try slow.read(1).isEmpty == false)
+        let server = script.server
+        let stopping = try NamedThread.start("stopping") { server.stopAndWait() }
+        #expect(try idle.readToEnd().isEmpty)
+        #expect(throws: SystemError.self) {
+            let late = try script.client()
+            try late.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try late.response()
+        }
+        #expect(try slow.readToEnd().count > Self.large.count - 1_000_000)
+        stopping.join()
+    }
+
+    @Test func `a stop does not wait for ever`() throws {
+        let script = try script { $0.stopTime = 100 }
+        let client = try script.client()
+        try client.send("GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(try client.read(1).isEmpty == false)
+        script.server.stopAndWait()
+        #expect(((try? client.readToEnd()) ?? []).count < Self.large.count)
+    }
+
+    // MARK: - By the clock of a table
+
+    @Test(arguments: [
+        (Patience.Waiting.request, 60_000, 60_001), (.head, 20_000, 20_001), (.body, 60_000, 60_001),
+        (.taking, 60_000, 60_001), (.end, 5_000, 5_001),
+    ])
+    func `each wait has its bound`(waiting: Patience.Waiting, bearable: Int64, tooLong: Int64) {
+        var patience = Patience(now: 1000)
+        patience.wait(for: waiting, now: 1000)
+        #expect(!patience.isExhausted(now: 1000 + bearable, .standard))
+        #expect(patience.isExhausted(now: 1000 + tooLong, .standard))
+    }
+
+    @Test func `who goes on is waited for as long as it is fast enough on the whole`() {
+        var slow = Patience(now: 0)
+        var fast = Patience(now: 0)
+        slow.wait(for: .taking, now: 0)
+        fast.wait(for: .taking, now: 0)
+        var end: Int64?
+        for second in Int64(1)...1000 {
+            slow.progressed(by: 400, now: second * 1000)
+            fast.progressed(by: 600, now: second * 1000)
+            if end == nil, slow.isExhausted(now: second * 1000, .standard) { end = second }
+            #expect(!fast.isExhausted(now: second * 1000, .standard))
+        }
+        #expect(end == 301)
+        // Our own answer is never the client's fault, and bytes do not make a head come faster.
+        slow.wait(for: .answer, now: 0)
+        #expect(!slow.isExhausted(now: 10_000_000, .standard))
+        slow.wait(for: .head, now: 0)
+        slow.progressed(by: 1000, now: 20_000)
+        #expect(slow.isExhausted(now: 20_001, .standard))
+    }
+}

@@ -1,0 +1,184 @@
+import Serve
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct MirrorLayoutTests {
+    private let store: StockedStore
+
+    private static let page = """
+        <!doctype html><a href="/own">own</a><a href="https://example.test/a?b#c">own</a><a href=//cdn.test/d>other</a>
+        """
+    private static let frame = """
+        <!doctype html><a href="/e">e</a><a href="f">f</a><a href="#g">g</a><a href="../../../h">h</a>\
+        <a href="https://example.test/">home</a><a href="mailto:a@b">mail</a><base href="https://cdn.test/x/y/">
+        """
+
+    init() throws {
+        store = try StockedStore([
+            .init(href: "https://example.test/", text: Self.page),
+            .init(href: "https://example.test/moved", status: 301, extra: "Location: https://cdn.test:81/z\r\n"),
+            .init(
+                href: "https://example.test/headed", text: "x", type: "text/plain",
+                extra: """
+                    Link: </a.css>; rel=preload, <https://cdn.test/b.js>; rel="preload; x"\r
+                    Refresh: 5; url=https://cdn.test/next\r
+                    Content-Location: /headed.en\r
+
+                    """),
+            .init(href: "https://cdn.test/x/y/frame", text: Self.frame),
+            .init(href: "http://cdn.test/only", text: "only by http", type: "text/plain"),
+        ])
+    }
+
+    private func serving(
+        _ change: (inout MirrorOptions) -> Void, _ use: (_ client: RawClient, _ port: UInt16) throws -> Void
+    ) throws {
+        var options = MirrorOptions()
+        options.root = WebURL("https://example.test/some/page")
+        change(&options)
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
+        defer { server.stop() }
+        try use(RawClient(port: Int(server.port)), server.port)
+    }
+
+    @Test func `the site is at the root, and the others are beside it`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let here = "http://localhost:\(port)"
+            let page = try client.get("/", host: "localhost:\(port)")
+            #expect(page.status == 200)
+            #expect(
+                page.text
+                    == Self.page.replacing("https://example.test/a?b#c", with: "\(here)/a?b#c")
+                    .replacing("//cdn.test/d", with: "\(here)/-/web/https/cdn.test/d"))
+            #expect(page["Content-Security-Policy"]?.hasPrefix("default-src 'self' data:") == true)
+            let moved = try client.get("/moved", host: "localhost:\(port)")
+            #expect(moved["Location"] == "\(here)/-/web/https/cdn.test:81/z")
+            #expect(try client.get("/-/web/https/cdn.test/only", host: "localhost:\(port)").text == "only by http")
+            #expect(try client.get("/-/web/ftp/cdn.test/only", host: "localhost:\(port)").status == 404)
+        }
+    }
+
+    @Test func `what is shown below another path has its relative links led, too, where they would go astray`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let here = "http://127.0.0.1:\(port)"
+            let frame = try client.get("/-/web/https/cdn.test/x/y/frame", host: "127.0.0.1:\(port)")
+            #expect(
+                frame.text
+                    == Self.frame.replacing("\"/e\"", with: "\"\(here)/-/web/https/cdn.test/e\"")
+                    .replacing("../../../h", with: "\(here)/-/web/https/cdn.test/h")
+                    .replacing("https://example.test/\"", with: "\(here)/\"")
+                    .replacing("https://cdn.test/x/y/", with: "\(here)/-/web/https/cdn.test/x/y/"))
+        }
+    }
+
+    @Test func `each name that asks has links to itself, and what one was told is not what another gets`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let names = ["localhost:\(port)", "127.0.0.1:\(port)", "[::1]:\(port)"]
+            let tags = try names.map { name in
+                let page = try client.get("/", host: name)
+                #expect(page.text.contains("\"http://\(name)/a?b#c\""))
+                return page["ETag"]
+            }
+            #expect(Set(tags).count == 3)
+        }
+    }
+
+    @Test(arguments: [
+        ("localhost", 200, 200), ("evil.test", 421, 421), ("192.168.7.7", 421, 200),
+        ("example.test.localhost", 421, 421),
+    ])
+    func `who listens for others takes any address for a host, and no name that is not the machine's`(
+        host: String, atHome: Int, exposed: Int
+    ) throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            #expect(try client.get("/", host: "\(host):\(port)").status == atHome)
+        }
+        try serving {
+            $0.address = ListenAddress("*") ?? .loopback
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            #expect(try client.get("/", host: "\(host):\(port)").status == exposed)
+        }
+    }
+
+    @Test func `an original address behind the larder's leads to the copy`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let answer = try client.get("/https://cdn.test/only", host: "localhost:\(port)")
+            #expect(answer.status == 302)
+            #expect(answer["Location"] == "http://localhost:\(port)/-/web/https/cdn.test/only")
+        }
+    }
+
+    @Test func `fields that name addresses lead to the larder`() throws {
+        try serving {
+            $0.root = nil
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let answer = try client.get("/headed", host: "example.test.localhost:\(port)")
+            let own = "http://example.test.localhost:\(port)"
+            let cdn = "http://cdn.test.localhost:\(port)"
+            #expect(answer["Link"] == "<\(own)/a.css>; rel=preload, <\(cdn)/b.js>; rel=\"preload; x\"")
+            #expect(answer["Refresh"] == "5; url=\(cdn)/next")
+            #expect(answer["Content-Location"] == "\(own)/headed.en")
+        }
+    }
+
+    @Test func `a page with scripts gets the shim first, and any other page is as it was`() throws {
+        try store.publish([
+            .init(href: "https://example.test/s", text: "<!DOCTYPE html><html lang=en><HEAD a=b><script>1</script>"),
+            .init(
+                href: "https://example.test/t", text: "<!-- <head> --><!doctype html>\n<title>T</title><script src=x>"),
+            .init(href: "https://example.test/piece", text: "<div><script>1</script></div>"),
+        ])
+        try serving {
+            $0.root = nil
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let host = "example.test.localhost:\(port)"
+            let page = try client.get("/s", host: host)
+            let start = "<!DOCTYPE html><html lang=en><HEAD a=b><script src=\""
+            #expect(page.text.hasPrefix(start + "/-/larder/shim.js?"))
+            #expect(
+                try client.get("/t", host: host).text.hasPrefix("<!-- <head> --><!doctype html>\n<script src=\"/-/"))
+            #expect(try client.get("/piece", host: host).text == "<div><script>1</script></div>")
+            let shim = try client.get(String(page.text.dropFirst(start.count).prefix { $0 != "\"" }), host: host)
+            #expect(shim.status == 200)
+            #expect(shim["Content-Type"] == "text/javascript; charset=utf-8")
+            #expect(shim["Cache-Control"]?.contains("immutable") == true)
+        }
+        try serving {
+            $0.root = nil
+            $0.hasShim = false
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let host = "example.test.localhost:\(port)"
+            #expect(try !client.get("/s", host: host).text.contains("shim"))
+            #expect(try client.get("/-/larder/shim.js", host: host).status == 404)
+        }
+    }
+
+    @Test func `a browser may send what it must ask about first, from one of the larder's origins to another`() throws {
+        try serving {
+            $0.root = nil
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            func ask(_ origin: String) throws -> RawResponse {
+                try client.get(
+                    "/api", method: "OPTIONS", host: "example.test.localhost:\(port)",
+                    fields: [
+                        ("Origin", origin), ("Access-Control-Request-Method", "PUT"),
+                        ("Access-Control-Request-Headers", "x-token, content-type"),
+                    ])
+            }
+            let answer = try ask("http://cdn.test.localhost:\(port)")
+            #expect(answer.status == 204)
+            #expect(answer["Access-Control-Allow-Origin"] == "http://cdn.test.localhost:\(port)")
+            #expect(answer["Access-Control-Allow-Methods"] == "PUT")
+            #expect(answer["Access-Control-Allow-Headers"] == "x-token, content-type")
+            #expect(try ask("http://evil.test")["Access-Control-Allow-Origin"] == nil)
+        }
+    }
+}

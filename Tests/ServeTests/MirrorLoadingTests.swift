@@ -1,0 +1,224 @@
+import Serve
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+/// A mirror that asks servers: what it does between the values of `Web/Caching`, which have tests of their own.
+@Suite struct MirrorLoadingTests {
+    /// Servers that say what a test has them say, without a network.
+    final class ScriptedServers: Sendable {
+        private let script = Mutex<[String: (Int, HTTPFields, String)?]>([:])
+        private let asked = Mutex<[LoadRequest]>([])
+
+        /// What is asked from now on; nil for no answer at all.
+        func say(_ target: String, _ status: Int = 200, _ fields: HTTPFields = [:], _ text: String = "") {
+            script.withLock { $0[target] = (status, fields, text) }
+        }
+
+        func fallSilent(_ target: String) { script.withLock { $0[target] = .some(nil) } }
+
+        var requests: [LoadRequest] { asked.withLock { $0 } }
+
+        func load(_ request: LoadRequest, _ done: (LoadOutcome) -> Void) {
+            asked.withLock { $0.append(request) }
+            let known = script.withLock { $0[request.url.target] ?? .some((404, [:], "nothing there")) }
+            guard let (status, fields, text) = known else { return done(.failure("it is silent")) }
+            let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
+            done(
+                .response(
+                    LoadedResponse(
+                        status: status, fields: fields, body: .bytes(Array(text.utf8)), requestTime: now,
+                        responseTime: now)))
+        }
+    }
+
+    private let store: StockedStore
+    private let servers = ScriptedServers()
+
+    init() throws {
+        store = try StockedStore([
+            .init(href: "https://example.test/held", text: "held", type: "text/plain", extra: "ETag: \"v1\"\r\n")
+        ])
+    }
+
+    private func serving(
+        _ policy: CachePolicy, root: Bool = true,
+        _ use: (_ get: (String, [(String, String)]) throws -> RawResponse) throws -> Void
+    ) throws {
+        var options = MirrorOptions()
+        options.root = root ? WebURL("https://example.test/") : nil
+        options.policy = policy
+        options.load = { [servers] in servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let host = root ? "localhost:\(server.port)" : "example.test.localhost:\(server.port)"
+        try use { target, fields in
+            let method = fields.first { $0.0 == ":method" }?.1 ?? "GET"
+            return try client.get(target, method: method, host: host, fields: fields.filter { $0.0 != ":method" })
+        }
+    }
+
+    private typealias Get = (String, [(String, String)]) throws -> RawResponse
+
+    @Test func `what is missing is loaded once, kept, and then fresh`() throws {
+        servers.say(
+            "/new", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600", "ETag": "\"n\""], "new")
+        try serving(.protocol) { (get: Get) throws -> Void in
+            let first = try get("/new", [])
+            #expect(first.status == 200)
+            #expect(first.text == "new")
+            #expect(first["Larder"] == "loaded")
+            #expect(first["ETag"] == "\"n\"")
+            #expect(first["Cache-Control"] == "max-age=600")
+            #expect(first["Server-Timing"]?.contains("load;dur=") == true)
+            let second = try get("/new", [])
+            #expect(second.text == "new")
+            #expect(second["Larder"] == "hit")
+            #expect(second["Age"] != nil)
+            #expect(try get("/new", [("If-None-Match", "\"n\"")]).status == 304)
+        }
+        #expect(servers.requests.count == 1)
+        #expect(try StoreReader(store.folder).response(for: "https://example.test/new")?.status == 200)
+    }
+
+    @Test func `what is stale is asked about by its tag, and a 304 keeps the body and brings the head`() throws {
+        servers.say("/held", 304, ["ETag": "\"v1\"", "Cache-Control": "max-age=60", "X-New": "yes"])
+        try serving(.protocol) { (get: Get) throws -> Void in
+            let first = try get("/held", [])
+            #expect(first.text == "held")
+            #expect(first["Larder"] == "validated")
+            #expect(first["X-New"] == "yes")
+            #expect(try get("/held", [])["Larder"] == "hit")
+        }
+        #expect(servers.requests.map { $0.fields["If-None-Match"] } == ["\"v1\""])
+    }
+
+    @Test(arguments: [
+        (CachePolicy.offline, "hit", 0), (.preferCache, "stale", 0), (.protocol, "loaded", 1),
+        (.revalidate, "loaded", 1),
+        (.reload, "loaded", 1), (.reloadEndToEnd, "loaded", 1), (.refreshBehind, "stale", 1), (.auto, "loaded", 1),
+    ])
+    func `each policy asks as it says`(policy: CachePolicy, source: String, asked: Int) throws {
+        servers.say("/held", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=60"], "newer")
+        try serving(policy) { (get: Get) throws -> Void in
+            let answer = try get("/held", [])
+            #expect(answer["Larder"] == source)
+            #expect(answer.text == (source == "loaded" ? "newer" : "held"))
+        }
+        #expect(servers.requests.count == asked)
+        let endToEnd = policy == .reloadEndToEnd ? "no-cache" : policy == .revalidate ? "max-age=0" : nil
+        #expect(asked == 0 || servers.requests[0].fields["Cache-Control"] == endToEnd)
+    }
+
+    @Test func `what was refreshed behind is there the next time`() throws {
+        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        try serving(.refreshBehind) { (get: Get) throws -> Void in _ = try get("/held", []) }
+        try serving(.offline) { (get: Get) throws -> Void in #expect(try get("/held", []).text == "newer") }
+    }
+
+    @Test func `a request may say another policy, and a rule may`() throws {
+        servers.say("/held", 200, ["Content-Type": "text/plain"], "newer")
+        try serving(.preferCache) { (get: Get) throws -> Void in
+            #expect(try get("/held", [("Larder-Policy", "offline")])["Larder"] == "hit")
+            #expect(try get("/none", [("Larder-Policy", "offline")]).status == 504)
+            #expect(try get("/held", [("Larder-Policy", "nonsense")])["Larder"] == "stale")
+            #expect(try get("/held", [("Larder-Policy", "reload")]).text == "newer")
+        }
+        try store.publish(
+            [.init(href: "https://example.test/", text: "")], settings: #"{"rules":["/held policy=reload"]}"#)
+        try serving(.preferCache) { (get: Get) throws -> Void in
+            #expect(try get("/held", [])["Larder"] == "loaded")
+        }
+    }
+
+    @Test func `a server that is silent is asked no more for a while by auto, which goes on from what it holds`() throws
+    {
+        servers.fallSilent("/held")
+        servers.fallSilent("/none")
+        try serving(.auto) { (get: Get) throws -> Void in
+            for _ in 0..<3 { #expect(try get("/held", []).text == "held") }
+            #expect(try get("/none", []).status == 504)
+        }
+        #expect(servers.requests.count == 1)
+        try serving(.protocol) { (get: Get) throws -> Void in
+            let answer = try get("/none", [])
+            #expect(answer.status == 504)
+            #expect(answer.text.contains("it is silent"))
+        }
+    }
+
+    @Test func `what changes something is sent on, and makes what is held doubtful`() throws {
+        servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "one")
+        try serving(.protocol) { (get: Get) throws -> Void in
+            #expect(try get("/fresh", [])["Larder"] == "loaded")
+            #expect(try get("/fresh", [])["Larder"] == "hit")
+            servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "done")
+            #expect(try get("/fresh", [(":method", "POST")]).text == "done")
+            servers.say("/fresh", 200, ["Content-Type": "text/plain", "Cache-Control": "max-age=600"], "two")
+            #expect(try get("/fresh", []).text == "two")
+        }
+        #expect(servers.requests.map(\.method) == ["GET", "POST", "GET"])
+    }
+
+    @Test func `offline sends nothing on, and answers what was recorded`() throws {
+        servers.say("/api", 200, ["Content-Type": "text/plain"], "answer")
+        try serving(.preferCache) { (get: Get) throws -> Void in
+            for _ in 0..<2 { #expect(try get("/api", [(":method", "POST")]).text == "answer") }
+        }
+        #expect(servers.requests.count == 1)
+        try serving(.offline) { (get: Get) throws -> Void in
+            #expect(try get("/api", [(":method", "POST")]).text == "answer")
+            #expect(try get("/api", [(":method", "PUT")]).status == 504)
+        }
+        #expect(servers.requests.count == 1)
+    }
+
+    @Test func `what must not be kept is given on and forgotten`() throws {
+        servers.say("/secret", 200, ["Content-Type": "text/plain", "Cache-Control": "no-store"], "secret")
+        try serving(.preferCache) { (get: Get) throws -> Void in
+            for _ in 0..<2 { #expect(try get("/secret", [])["Larder"] == "loaded") }
+        }
+        #expect(try StoreReader(store.folder).response(for: "https://example.test/secret") == nil)
+    }
+
+    @Test func `a variant is given to those who ask for it, and another one is loaded for others`() throws {
+        let fields: HTTPFields = [
+            "Content-Type": "text/plain", "Cache-Control": "max-age=600", "Vary": "Accept-Language",
+        ]
+        try serving(.protocol) { (get: Get) throws -> Void in
+            servers.say("/words", 200, fields, "words")
+            #expect(try get("/words", [("Accept-Language", "en")]).text == "words")
+            servers.say("/words", 200, fields, "Worte")
+            #expect(try get("/words", [("Accept-Language", "de")]).text == "Worte")
+            #expect(try get("/words", [("Accept-Language", "en")]).text == "words")
+            #expect(try get("/words", [("Accept-Language", "de")])["Larder"] == "hit")
+        }
+        #expect(servers.requests.count == 2)
+    }
+
+    @Test func `a server learns nothing of the larder, and no other site the cookies of the one at the root`() throws {
+        let asked: [(String, String)] = [
+            ("Cookie", "a=b"), ("Origin", "http://localhost:1"), ("Referer", "http://localhost:1/x"), ("X-Own", "y"),
+            ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
+        ]
+        try serving(.protocol) { (get: Get) throws -> Void in
+            _ = try get("/a", asked)
+            _ = try get("/-/web/https/other.test/b", asked)
+        }
+        let sent = servers.requests
+        #expect(sent.map(\.url.href) == ["https://example.test/a", "https://other.test/b"])
+        #expect(sent.map { $0.fields["Cookie"] } == ["a=b", nil])
+        #expect(sent.map { $0.fields["Origin"] } == ["https://example.test", "https://other.test"])
+        #expect(sent.map(\.mayReachPrivate) == [true, false])
+        for request in sent {
+            #expect(request.fields["X-Own"] == "y")
+            for name in ["Host", "Referer", "Larder-Policy", "Accept-Encoding"] {
+                #expect(request.fields[name] == nil, "\(name)")
+            }
+        }
+    }
+}

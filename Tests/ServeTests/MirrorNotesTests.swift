@@ -1,0 +1,78 @@
+import Serve
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct MirrorNotesTests {
+    private static let page = "https://example.test/"
+
+    /// Serves a store, and gives what stands in its notes when the server has ended.
+    private func notes(
+        of store: StockedStore, memoryLimit: Int = 1_000_000, _ use: (RawClient, _ port: UInt16) throws -> Void
+    ) throws -> NoteBook {
+        let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
+        do {
+            defer { server.stop() }
+            try use(RawClient(port: Int(server.port)), server.port)
+        }
+        return try NoteBook(store.folder)
+    }
+
+    private func stocked() throws -> StockedStore {
+        try StockedStore([
+            .init(href: Self.page, text: "<p>page"), .init(href: "https://example.test/dir/a.html", text: "a"),
+            .init(href: "https://example.test/dir/b.html", text: "b"),
+        ])
+    }
+
+    @Test(arguments: [0, 1_000_000]) func `what was served is written down at the end, with the time of day`(
+        memoryLimit: Int
+    ) throws {
+        let store = try stocked()
+        let before = try StoreReader(store.folder).response(for: Self.page)
+        let book = try notes(of: store, memoryLimit: memoryLimit) { client, port in
+            for _ in 0..<3 { _ = try client.get("/", host: "example.test.localhost:\(port)") }
+        }
+        let times = try book.servedTimes()
+        #expect(Array(times.keys) == [try #require(before).url])
+        // Some day of this century, and no count of seconds since the machine started.
+        #expect(times.values.allSatisfy { $0 > 1_700_000_000 })
+    }
+
+    @Test func `what was missed is written down with who asked, how often, and what for`() throws {
+        let book = try notes(of: try stocked()) { client, port in
+            let host = "example.test.localhost:\(port)"
+            for _ in 0..<2 {
+                _ = try client.get(
+                    "/x.png?a=b", host: host,
+                    fields: [("Referer", "http://example.test.localhost:\(port)/dir/a.html"), ("Accept", "image/*")])
+            }
+            _ = try client.get("/y", host: host, fields: [("Accept", "text/html")])
+            _ = try client.get("/z", host: "other.test--81.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
+        }
+        let misses = try book.misses()
+        #expect(
+            misses.map(\.href) == [
+                "http://other.test:81/z", "https://example.test/x.png?a=b", "https://example.test/y",
+            ])
+        #expect(misses.map(\.count) == [1, 2, 1])
+        #expect(misses.map(\.isPage) == [false, false, true])
+        #expect(misses.map(\.referrer) == [nil, "https://example.test/dir/a.html", nil])
+        #expect(misses.allSatisfy { $0.last >= $0.first && $0.first > 1_700_000_000 })
+        #expect(try book.misses(for: ["example.test"]).map(\.href).count == 2)
+    }
+
+    @Test func `a person who meets a miss is told where it is linked from and what is near`() throws {
+        let store = try stocked()
+        _ = try notes(of: store) { client, port in
+            let answer = try client.get(
+                "/dir/c.html", host: "example.test.localhost:\(port)",
+                fields: [("Accept", "text/html"), ("Referer", "http://example.test.localhost:\(port)/")])
+            #expect(answer.status == 504)
+            for url in ["/dir/a.html", "/dir/b.html", "/"] {
+                #expect(answer.text.contains("<a href=\"http://example.test.localhost:\(port)\(url)\">"), "\(url)")
+            }
+            #expect(answer.text.contains("fetched at the next prefetch"))
+        }
+    }
+}

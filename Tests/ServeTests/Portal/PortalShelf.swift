@@ -1,0 +1,97 @@
+import Store
+import TestOrigin
+import Web
+
+@testable import Serve
+
+/// A store for the portal's tests, and the portal over it.
+struct PortalShelf {
+    struct Entry {
+        var href: String
+        var title: String?
+        var text: String? = "text"
+        var status = 200
+        var role: UInt8 = 0
+        var type = "text/html"
+        var form = "html;utf-8"
+        var fields = ""
+        var pages: [String] = []
+        var requisites: [String] = []
+    }
+
+    static let site = "https://example.test/"
+    /// A minute after everything was fetched.
+    static let now: Int64 = 1_800_000_060
+
+    let scratch: TemporaryFolder
+    let folder: StoreFolder
+
+    init(_ entries: [Entry] = []) throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.file("store"))
+        let writer = try StoreWriter(folder)
+        withExtendedLifetime(writer) {}
+        if !entries.isEmpty { try visit(entries) }
+    }
+
+    /// Adds a visit; gives its number.
+    @discardableResult
+    func visit(_ entries: [Entry], site: String = site, isComplete: Bool = true) throws -> Int64 {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: site, start: [site], now: Self.now - 60)
+        var numbers: [String: UInt32] = [:]
+        func target(_ href: String) -> NewLinks.Target {
+            if let number = numbers[href] { return NewLinks.Target(href: nil, number: number) }
+            let number = UInt32(numbers.count + 1)
+            numbers[href] = number
+            return NewLinks.Target(href: href, number: number)
+        }
+        var links: [NewLinks] = []
+        for entry in entries where !entry.pages.isEmpty || !entry.requisites.isEmpty {
+            var list = NewLinks(from: target(entry.href))
+            list.pages = entry.pages.map(target)
+            list.requisites = entry.requisites.map(target)
+            links.append(list)
+        }
+        try writer.add(entries.map(response), links: links, to: visit)
+        try writer.end(visit, isComplete ? .publish(now: Self.now) : .keepOpen)
+        return visit.id
+    }
+
+    private func response(_ entry: Entry) throws -> NewResponse {
+        let body: NewResponse.Body =
+            try entry.text.map {
+                .new(try NewBody(.bytes(Array($0.utf8)), form: entry.form, title: entry.title, links: [], in: folder))
+            } ?? .none
+        var response = NewResponse(
+            href: entry.href, referrer: nil, status: entry.status, role: entry.role, fields: entry.fields,
+            fetched: Self.now - 60, body: body)
+        response.type = entry.type
+        return response
+    }
+
+    func reader() throws -> StoreReader { try StoreReader(folder) }
+
+    struct Got {
+        let status: Int
+        let head: String
+        let body: String
+
+        /// Everything of a field of the head that begins a line.
+        func fields(_ name: String) -> [String] {
+            head.split(separator: "\r\n").filter { $0.hasPrefix("\(name): ") }.map {
+                String($0.dropFirst(name.count + 2))
+            }
+        }
+
+        func json() throws -> JSONValue { try JSONValue.parse(body.utf8.span) }
+    }
+
+    func get(_ target: String, accept: String? = nil, verdicts: ScriptsPage.Verdicts? = nil) throws -> Got {
+        let portal = Portal(layout: OriginLayout(port: 8080), verdicts: verdicts, now: { Self.now })
+        let answer = try portal.answer(target, accept: accept, reader: reader())
+        return Got(
+            status: answer.status, head: String(decoding: answer.bytes[..<answer.headCount], as: UTF8.self),
+            body: String(decoding: answer.bytes[answer.headCount...], as: UTF8.self))
+    }
+}

@@ -1,0 +1,60 @@
+import TestOrigin
+
+/// A crawl of very many pages: what one of them costs at the beginning and at the end.
+struct PagesRun {
+    let pages: Int
+
+    private static let mostKilobytes = 300 * 1024
+    private static let mostGrowth = 1.3
+
+    func run() throws -> Bool {
+        let origin = try TestOrigin()
+        let site = SyntheticSite(pageCount: pages)
+        origin.otherwise { [weak origin] request in
+            if request.target.hasSuffix("00.html") { origin?.forgetRequests() }
+            return site.answer(to: request.target)
+        }
+        let scratch = try TemporaryFolder("larder-soak")
+        let ending = try CrawlChild(folder: scratch.path, url: origin.url("/")).wait()
+        let marks = ending.lines.compactMap(Mark.init)
+        guard ending.isWell, let last = marks.last else {
+            Soak.say("it ended with \(ending.status): \(ending.lines.last ?? "nothing said")")
+            return false
+        }
+        for tenth in 1...10 {
+            guard let mark = marks.last(where: { $0.pages * 10 <= last.pages * tenth }) else { continue }
+            Soak.say("\(mark.pages) pages: \(mark.milliseconds) ms, \(mark.cpu) ms of processor, \(mark.kilobytes) KB")
+        }
+        // The first twentieth is for getting up to speed.
+        let begin = cost(of: marks, from: 0.05, to: 0.25)
+        // What is written when nothing is left to fetch belongs to no page.
+        let end = cost(of: marks.dropLast(), from: 0.75, to: 0.95)
+        Soak.say("\(ending.lines.last ?? "")")
+        Soak.say("a page costs \(begin) µs of processor at the beginning and \(end) µs at the end")
+        Soak.say("most memory: \(ending.mostKilobytes) KB")
+        return end <= begin * Self.mostGrowth && ending.mostKilobytes <= Self.mostKilobytes
+    }
+
+    private struct Mark {
+        let milliseconds: Int
+        let pages: Int
+        let cpu: Int
+        let kilobytes: Int
+
+        init?(_ line: String) {
+            let words = line.split(separator: " ")
+            guard words.count == 5, words[0] == "at", let time = Int(words[1]), let pages = Int(words[2]),
+                let cpu = Int(words[3]), let kilobytes = Int(words[4])
+            else { return nil }
+            (milliseconds, self.pages, self.cpu, self.kilobytes) = (time, pages, cpu, kilobytes)
+        }
+    }
+
+    /// Microseconds of processor for each page.
+    private func cost(of marks: some Collection<Mark>, from: Double, to: Double) -> Double {
+        let all = Double(pages)
+        let inside = marks.filter { Double($0.pages) >= all * from && Double($0.pages) <= all * to }
+        guard let first = inside.first, let last = inside.last, last.pages > first.pages else { return 0 }
+        return (Double(last.cpu - first.cpu) * 1000 / Double(last.pages - first.pages)).rounded()
+    }
+}

@@ -1,0 +1,45 @@
+import Glibc
+import Store
+
+/// A process for tests to kill. It says on its standard output, a letter each, what it has just done.
+///
+///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
+///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
+///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
+///     StoreFaults note FOLDER URL             notes twenty times when the URL of this number was served
+@main enum StoreFaults {
+    static func main() {
+        let words = Array(CommandLine.arguments.dropFirst())
+        do throws(StoreError) {
+            switch (words.first, words.count) {
+            case ("stock", 4):
+                try Stocking(StoreFolder(words[1]), site: words[2]).run(visits: Int(words[3]) ?? 0)
+            case ("open", 2):
+                say("s")
+                _ = try StoreWriter(StoreFolder(words[1]))
+            case ("read", 2):
+                // Nobody's number; a user who is not root is nobody enough.
+                if getuid() == 0 { _ = setuid(65534) }
+                _ = try StoreReader(StoreFolder(words[1])).sites()
+            case ("note", 3):
+                let book = try NoteBook(StoreFolder(words[1]))
+                for time in 0..<20 as Range<Int64> { try book.note(served: [(Int64(words[2]) ?? 0, time)]) }
+            default:
+                complain("unknown words: \(words)")
+                exit(2)
+            }
+        } catch {
+            complain("\(error)")
+            exit(1)
+        }
+        say("e")
+    }
+
+    private static func complain(_ text: String) {
+        _ = write(2, text, text.utf8.count)
+    }
+
+    static func say(_ letter: String) {
+        _ = write(1, letter, 1)
+    }
+}

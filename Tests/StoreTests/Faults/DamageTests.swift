@@ -1,0 +1,198 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// A store whose files change behind its back: what is damaged is found, never shown as if it were good, and fetched again.
+@Suite struct DamageTests {
+    private let store: StockedFolder
+    private static let large = [UInt8](repeating: 7, count: Limits.inlineBody + 1)
+    /// Found in the database's file by itself.
+    private static let needle = "the quick brown needle"
+
+    init() throws {
+        store = try StockedFolder()
+        try visit()
+    }
+
+    private func visit() throws {
+        try store.visit([
+            store.response("/small", Self.needle), store.response("/same", Self.needle),
+            store.response("/other", "other"), store.response("/large", bytes: Self.large),
+            store.response("/gone", nil, status: 404),
+        ])
+    }
+
+    private var bodyFile: String { "store/bodies/" + (store.scratch.names(in: "store/bodies").first ?? "") }
+
+    private func repair() throws { try StoreWriter(store.folder).repair(store.inspect()) }
+
+    private func shown() throws -> [String] {
+        try ["/small", "/same", "/other", "/large"].filter { href in
+            let reader = try store.reader()
+            return try reader.response(for: href)?.body.flatMap(reader.content) != nil
+        }
+    }
+
+    /// Changes the bits of one byte of a file.
+    private static func flip(_ path: String, at place: Int, bits: UInt8) throws {
+        let file = open(path, O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        var byte: UInt8 = 0
+        guard pread(file, &byte, 1, off_t(place)) == 1 else { throw SystemError("reading \(path)") }
+        byte ^= bits
+        guard pwrite(file, &byte, 1, off_t(place)) == 1 else { throw SystemError("writing \(path)") }
+    }
+
+    private static func bytes(of path: String) throws -> [UInt8] { try BodyContent.file(path: path).load() }
+
+    @Test func `a byte of a body that changes inside the database is found, and costs that body alone`() throws {
+        let database = try Self.bytes(of: store.folder.database)
+        let needle = Array(Self.needle.utf8)
+        let place = try #require(database.indices.first { database[$0...].starts(with: needle) })
+        try Self.flip(store.folder.database, at: place + 5, bits: 0x20)
+        let findings = try store.inspect()
+        #expect(findings.databaseFaults == [])
+        #expect(findings.damaged.map(\.addresses) == [["/same", "/small"]])
+        #expect(findings.damaged.map(\.fault) == ["its bytes have changed"])
+        try repair()
+        #expect(try store.inspect().isSound)
+        #expect(try shown() == ["/other", "/large"])
+        #expect(try store.reader().response(for: "/small") == nil)
+        // The next prefetch brings it back.
+        try visit()
+        #expect(try store.text("/small") == Self.needle)
+        #expect(try store.inspect().isSound)
+    }
+
+    enum FileDamage: CaseIterable {
+        case truncated, removed, emptied, longer
+    }
+
+    @Test(arguments: FileDamage.allCases)
+    func `a body file that is not whole is not shown, even before an inspection`(damage: FileDamage) throws {
+        switch damage {
+        case .truncated: try store.scratch.write(Array(Self.large.dropLast()), to: bodyFile)
+        case .removed: store.scratch.remove(bodyFile)
+        case .emptied: try store.scratch.write([], to: bodyFile)
+        case .longer: try store.scratch.write(Self.large + [7], to: bodyFile)
+        }
+        #expect(try shown() == ["/small", "/same", "/other"])
+        #expect(try store.inspect().damaged.map(\.addresses) == [["/large"]])
+        // A prefetch that brings the same body mends it, without any repair.
+        try visit()
+        #expect(try shown().contains("/large"))
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a damaged file is kept aside, and what had it is fetched again`() throws {
+        try Self.flip(store.scratch.file(bodyFile), at: 100, bits: 1)
+        let damaged = try Self.bytes(of: store.scratch.file(bodyFile))
+        #expect(try store.inspect().damaged.map(\.fault) == ["its bytes have changed"])
+        try repair()
+        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        let kept = try #require(store.scratch.names(in: "store/quarantine").first)
+        #expect(try Self.bytes(of: store.scratch.file("store/quarantine/" + kept)) == damaged)
+        #expect(try store.reader().response(for: "/large") == nil)
+        try visit()
+        #expect(try shown().contains("/large"))
+        #expect(try store.inspect().isSound)
+        // The same again: it takes the place of what is kept already.
+        try Self.flip(store.scratch.file(bodyFile), at: 200, bits: 1)
+        try repair()
+        #expect(store.scratch.names(in: "store/quarantine") == [kept])
+    }
+
+    @Test func `nothing is repaired, and no orphan removed, while another writes`() throws {
+        try store.scratch.write("stray", to: "store/bodies/stray")
+        store.scratch.remove(bodyFile == "store/bodies/stray" ? bodyFile : "nothing")
+        let findings = try store.inspect()
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "other", start: ["other"], now: 1)
+        let error = #expect(throws: StoreError.self) { try StoreWriter(store.folder).repair(findings) }
+        #expect(error?.reason == .busy)
+        // Its body is in place before its row is.
+        try writer.add([store.response("/new", bytes: Self.large.map { $0 ^ 1 })], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        _ = consume writer
+        try StoreWriter(store.folder).repair(findings)
+        #expect(try store.inspect().orphanFiles.isEmpty)
+        #expect(try store.inspect().isSound)
+        #expect(try store.reader().response(for: "/new") != nil)
+    }
+
+    @Test(
+        arguments: [
+            ("DELETE FROM body WHERE size = 5", ["/small", "/same", "/large"]),
+            ("DELETE FROM content WHERE body = (SELECT id FROM body WHERE size = 5)", ["/small", "/same", "/large"]),
+            ("DELETE FROM url WHERE href = '/other'", ["/small", "/same", "/large"]), ("DELETE FROM visit", []),
+            ("DELETE FROM site", []), ("UPDATE site SET published = 99", ["/small", "/same", "/other", "/large"]),
+            ("UPDATE response SET referrer = 99", ["/small", "/same", "/other", "/large"]),
+            (
+                "INSERT INTO link VALUES (1, 99, '', '', ''), (99, 1, '', '', '')",
+                ["/small", "/same", "/other", "/large"]
+            ),
+            ("INSERT INTO content VALUES (99, x'', x'')", ["/small", "/same", "/other", "/large"]),
+            ("UPDATE body SET sha256 = x'00' WHERE size = 5", ["/small", "/same", "/large"]),
+            ("UPDATE body SET size = 6 WHERE size = 5", ["/small", "/same", "/large"]),
+        ])
+    func `rows that name others which are not there are found, and go`(damage: String, left: [String]) throws {
+        try store.execute(damage)
+        #expect(try !store.inspect().isSound)
+        try repair()
+        let findings = try store.inspect()
+        #expect(findings.isSound, "\(findings)")
+        #expect(try shown() == left)
+        try visit()
+        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+    }
+
+    @Test func `an index that has lost an entry is found, and made anew`() throws {
+        // What a lost write leaves: the index as it was before the last row.
+        try store.execute(
+            """
+            PRAGMA writable_schema = ON;
+            CREATE TABLE aside (sql TEXT, root INTEGER);
+            INSERT INTO aside SELECT sql, rootpage FROM sqlite_schema WHERE name = 'response_body';
+            DELETE FROM sqlite_schema WHERE name = 'response_body';
+            """)
+        try store.execute("DELETE FROM response WHERE status = 404")
+        try store.execute(
+            """
+            PRAGMA writable_schema = ON;
+            INSERT INTO sqlite_schema SELECT 'index', 'response_body', 'response', root, sql FROM aside;
+            DELETE FROM aside;
+            """)
+        #expect(try store.inspect().databaseFaults.count > 0)
+        try repair()
+        #expect(try store.inspect().isSound)
+        #expect(try shown() == ["/small", "/same", "/other", "/large"])
+    }
+
+    @Test(arguments: 0..<6)
+    func `whatever byte of the database changes, what is shown is what was fetched, or an inspection tells`(
+        seed: UInt64
+    ) throws {
+        let whole = try Self.bytes(of: store.folder.database)
+        var random = TestRandom(seed: seed)
+        for _ in 0..<25 {
+            let place = Int.random(in: whole.indices, using: &random)
+            var changed = whole
+            changed[place] ^= UInt8.random(in: 1...255, using: &random)
+            try store.scratch.write(changed, to: "store/larder.db")
+            do throws(StoreError) {
+                let reader = try StoreReader(store.folder)
+                let isSound = try reader.inspect().isSound
+                guard isSound else { continue }
+                for (href, text) in [("/small", Self.needle), ("/other", "other")] {
+                    guard let body = try reader.response(for: href)?.body, let content = try reader.content(of: body)
+                    else { continue }
+                    #expect(String(decoding: try content.load(), as: UTF8.self) == text, "byte \(place)")
+                }
+            } catch {
+                #expect([.unusable, .missing, .failed, .denied].contains(error.reason), "byte \(place): \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// A disk without room: nothing that was committed is lost, the error says what to do, and then the run goes on.
+@Suite(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
+struct FullDiskTests {
+    private let disk: Tmpfs
+    private let folder: StoreFolder
+
+    init() throws {
+        disk = try Tmpfs(byteCount: 2_000_000)
+        folder = StoreFolder(disk.path + "/store")
+    }
+
+    private func response(_ number: Int, byteCount: Int) throws(StoreError) -> NewResponse {
+        let bytes = Array("\(number) ".utf8) + [UInt8](repeating: 0x2e, count: byteCount)
+        return NewResponse(
+            href: "/\(number)", referrer: nil, status: 200, role: 0, fields: "", fetched: 1,
+            body: .new(try NewBody(.bytes(Array(bytes.prefix(byteCount))), form: "opaque", links: [], in: folder)))
+    }
+
+    private func expectWhole(_ count: Int, byteCount: Int) throws {
+        #expect(try StoreReader(folder).inspect().isSound)
+        let reader = try StoreReader(folder)
+        #expect(try reader.summary().responses == count)
+        for number in 0..<count {
+            let body = try #require(try reader.response(for: "/\(number)")?.body)
+            #expect(try reader.content(of: body)?.byteCount == byteCount)
+        }
+    }
+
+    /// Batches of one until the disk is full. Gives how many were committed, and why the next was not.
+    private func fill(
+        _ writer: StoreWriter, _ visit: OpenVisit, from first: Int, byteCount: Int
+    ) -> (count: Int, error: StoreError?) {
+        for number in first..<first + 1000 {
+            do throws(StoreError) {
+                try writer.add([response(number, byteCount: byteCount)], to: visit)
+            } catch {
+                return (number, error)
+            }
+        }
+        return (first + 1000, nil)
+    }
+
+    @Test("the same run goes on when there is room again", arguments: [50, 20_000, Limits.inlineBody + 1, 300_000])
+    func goingOn(byteCount: Int) throws {
+        // What is small leaves no room sooner.
+        if byteCount < 1000 { try disk.resize(byteCount: 900_000) }
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let (count, error) = fill(writer, visit, from: 0, byteCount: byteCount)
+        #expect(error?.reason == .full, "\(String(describing: error))")
+        #expect(error?.description.contains("free some space, then run the same command again") == true)
+        #expect(count > 2)
+        try expectWhole(count, byteCount: byteCount)
+        // It is no better at the second attempt.
+        #expect(fill(writer, visit, from: count, byteCount: byteCount).error?.reason == .full)
+
+        try disk.resize(byteCount: 40_000_000)
+        for number in count..<count + 20 {
+            try writer.add([response(number, byteCount: byteCount)], to: visit)
+        }
+        try writer.end(visit, .publish(now: 2))
+        try expectWhole(count + 20, byteCount: byteCount)
+        #expect(try StoreReader(folder).inspect().orphanFiles.isEmpty)
+        #expect(try StoreReader(folder).sites().first?.published == visit.id)
+    }
+
+    @Test func `a queue says that the disk is full, and the next run goes on with the visit`() throws {
+        #expect(try fillByQueue()?.reason == .full)
+        let committed = try StoreReader(folder).summary().responses
+        try expectWhole(committed, byteCount: 30_000)
+        #expect(try StoreReader(folder).sites().first?.published == nil)
+
+        try disk.resize(byteCount: 40_000_000)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 2)
+        #expect(visit.isContinued)
+        try writer.add([response(committed, byteCount: 30_000)], to: visit)
+        try writer.end(visit, .publish(now: 3))
+        try expectWhole(committed + 1, byteCount: 30_000)
+    }
+
+    private func fillByQueue() throws(StoreError) -> StoreError? {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let queue = try WriteQueue(writer, visit: visit)
+        do throws(StoreError) {
+            for number in 0..<1000 { try queue.add(response(number, byteCount: 30_000)) }
+        } catch {
+            // The queue has told already; it tells again.
+        }
+        do throws(StoreError) {
+            try queue.finish(.publish(now: 2))
+        } catch {
+            return error
+        }
+        return nil
+    }
+
+    @Test(arguments: [16_384, 60_000, 200_000])
+    func `a store for which there is no room from the start can be made later`(byteCount: Int) throws {
+        try disk.resize(byteCount: byteCount)
+        let error = #expect(throws: StoreError.self) { try StoreWriter(folder) }
+        #expect(error?.reason == .full, "\(String(describing: error))")
+        try disk.resize(byteCount: 2_000_000)
+        _ = try StoreWriter(folder)
+        #expect(try StoreReader(folder).inspect().isSound)
+    }
+
+    @Test func `a collection that finds no room for itself damages nothing, and needs little`() throws {
+        try disk.resize(byteCount: 20_000_000)
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let (count, error) = fill(writer, visit, from: 0, byteCount: 100_000)
+        #expect(error?.reason == .full)
+        try writer.end(visit, .keepOpen)
+        let failure = #expect(throws: StoreError.self) { try writer.collect(limit: 5_000_000) }
+        #expect(failure?.reason == .full)
+        #expect(try StoreReader(folder).inspect().isSound)
+        try disk.resize(byteCount: 22_000_000)
+        let result = try writer.collect(limit: 5_000_000)
+        #expect(result.byteCountAfter <= 5_000_000)
+        #expect(try StoreReader(folder).inspect().isSound)
+        #expect(try StoreReader(folder).summary().responses <= count - result.evictedURLs)
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+@testable import StoreFaults
+
+/// What is left of a store when its writer is killed. So many kills make the long test:
+///
+///     LARDER_KILLS=200 scripts/test --filter KillTests
+@Suite struct KillTests {
+    private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 25
+
+    @Test func `a writer that is killed at any moment loses nothing that was committed, and the next one goes on`()
+        throws
+    {
+        let store = try StockedFolder()
+        let stock = Stock(site: "s")
+        let clock = ContinuousClock()
+        let started = clock.now
+        let undisturbed = try Child("stock", store.folder.path, stock.site, "4").wait()
+        #expect(undisturbed.status == 0, "\(undisturbed.errors)")
+        let stepTime = min((clock.now - started) / undisturbed.steps.utf8.count, .milliseconds(5))
+        var random = TestRandom(seed: 1)
+        var killedAfter: [Character: Int] = [:]
+        for number in 0..<Self.kills {
+            // The moments lie all over the run, and anywhere in a step.
+            let steps = 1 + number * undisturbed.steps.utf8.count / Self.kills
+            let child = try Child("stock", store.folder.path, stock.site, "4")
+            let done = child.wait(forSteps: steps)
+            let delay = Int.random(in: 0...Int(stepTime / .microseconds(1)), using: &random)
+            usleep(UInt32(delay))
+            child.kill()
+            let ending = child.wait()
+            #expect(ending.errors.isEmpty)
+            killedAfter[(done + ending.steps).last ?? "-", default: 0] += 1
+            let note: Comment = "kill \(number), \(delay) µs after \(done)"
+            try store.expectWhole(stock, note)
+            let open = try store.site(stock.site)?.visits.last { $0.finished == nil }
+            if number % 5 == 0 {
+                #expect(try Child("stock", store.folder.path, stock.site, "1").wait().status == 0, note)
+                try store.expectWhole(stock, note)
+                let site = try #require(try store.site(stock.site))
+                if let open { #expect(site.published == open.id && site.visits.last?.id == open.id, note) }
+                #expect(site.visits.allSatisfy { $0.finished != nil }, note)
+            }
+        }
+        // It was struck between and in all kinds of work.
+        #expect(killedAfter.count > 2, "\(killedAfter)")
+        if Self.kills >= 100 { #expect(Set(killedAfter.keys).isSuperset(of: "bfapdc"), "\(killedAfter)") }
+        let last = try Child("stock", store.folder.path, stock.site, "2").wait()
+        #expect(last.status == 0, "\(last.errors)")
+        try store.expectWhole(stock, "at the end")
+        let findings = try store.inspect()
+        #expect(findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+        #expect(store.scratch.names(in: "store/incoming").isEmpty)
+    }
+
+    @Test func `a store that is killed while it is brought up to date is of one version or the other`() throws {
+        func makeStore() throws -> StockedFolder {
+            let store = try StockedFolder()
+            try EarlierStore.makeVersion1(in: store.folder, morePages: 3000)
+            return store
+        }
+        let clock = ContinuousClock()
+        let first = try makeStore()
+        let undisturbed = try Child("open", first.folder.path)
+        _ = undisturbed.wait(forSteps: 1)
+        let started = clock.now
+        #expect(undisturbed.wait().status == 0)
+        let wholeTime = Int((clock.now - started) / .microseconds(1))
+        #expect(try first.column("PRAGMA user_version") == ["2"])
+        var versions: [String: Int] = [:]
+        let count = max(Self.kills / 3, 4)
+        for number in 0..<count {
+            let store = try makeStore()
+            let child = try Child("open", store.folder.path)
+            _ = child.wait(forSteps: 1)
+            usleep(UInt32(wholeTime * number / count))
+            child.kill()
+            _ = child.wait()
+            let version = try store.column("PRAGMA user_version").first ?? ""
+            versions[version, default: 0] += 1
+            #expect(try store.column("SELECT count(*) FROM response") == ["3007"])
+            #expect(try store.text("http://a/") == "second")
+            #expect(try store.inspect().isSound)
+            #expect(try store.column("SELECT count(*) FROM larder_response WHERE type IS NULL") == ["3"])
+        }
+        #expect(versions["1"] != nil && Set(versions.keys).isSubset(of: ["1", "2"]), "\(versions)")
+    }
+}

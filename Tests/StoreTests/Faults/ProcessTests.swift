@@ -1,0 +1,130 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+@testable import StoreFaults
+
+/// Several processes on one store.
+@Suite struct ProcessTests {
+    private let store: StockedFolder
+
+    init() throws { store = try StockedFolder() }
+
+    @Test func `a reader sees one visit or the next, never parts of both, while another process writes`() throws {
+        let stock = Stock(site: "s")
+        #expect(try Child("stock", store.folder.path, stock.site, "1").wait().status == 0)
+        let child = try Child("stock", store.folder.path, stock.site, "12")
+        let reader = try store.reader()
+        var visits: Set<Int64> = []
+        var isRunning = true
+        while isRunning {
+            isRunning = !child.wait(forSteps: 1).isEmpty
+            try reader.steadily { () throws(StoreError) in
+                var shown: Set<Int64> = []
+                for page in 0..<Stock.pageCount {
+                    guard let response = try reader.response(for: stock.href(page)), let body = response.body else {
+                        Issue.record("\(page) is not there")
+                        return
+                    }
+                    shown.insert(response.visit)
+                    // A file may go as soon as nothing newer than what this reader sees needs it.
+                    if case .bytes(let bytes) = try reader.content(of: body) {
+                        #expect(bytes == stock.body(page, visit: response.visit))
+                    }
+                }
+                #expect(shown.count == 1)
+                visits.formUnion(shown)
+            }
+        }
+        #expect(child.wait().errors == "")
+        #expect(visits.count > 5)
+        try store.expectWhole(stock, "afterwards")
+    }
+
+    @Test func `of two prefetches of a site the second says that the first holds it`() throws {
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let second = try Child("stock", store.folder.path, "s", "1").wait()
+        #expect(second.status == 1)
+        #expect(second.errors.contains("cannot prefetch s: another prefetch of this site is running"))
+        #expect(second.errors.contains("wait for the other process to end"))
+        try writer.end(visit, .forget)
+        #expect(try Child("stock", store.folder.path, "s", "1").wait().status == 0)
+        try store.expectWhole(Stock(site: "s"), "the second alone")
+    }
+
+    @Test func `a site is free when its writer is gone, though a process that was just started has its files open`()
+        throws
+    {
+        var copies: [Int32] = []
+        try hold { copies = Self.descriptors(of: store.folder.locks).map { dup($0) } }
+        #expect(!copies.isEmpty)
+        let next = try StoreWriter(store.folder)
+        #expect(try next.begin(site: "s", start: ["s"], now: 1).isContinued)
+        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(limit: nil) }
+        for copy in copies { close(copy) }
+        #expect(throws: StoreError.self) { try StoreWriter(store.folder).collect(limit: nil) }
+    }
+
+    /// Calls `body` while a writer holds the site.
+    private func hold(_ body: () -> Void) throws(StoreError) {
+        let writer = try StoreWriter(store.folder)
+        _ = try writer.begin(site: "s", start: ["s"], now: 1)
+        body()
+    }
+
+    private static func descriptors(of path: String) -> [Int32] {
+        (0..<1024 as Range<Int32>).filter { descriptor in
+            var target = [CChar](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count - 1)
+            return count > 0 && String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) == path
+        }
+    }
+
+    @Test func `prefetches of several sites at once all finish`() throws {
+        let sites = ["one", "two", "three"]
+        let children = try sites.map { try Child("stock", store.folder.path, $0, "6") }
+        for child in children {
+            let ending = child.wait()
+            #expect(ending.status == 0)
+            #expect(ending.errors == "")
+        }
+        for site in sites {
+            try store.expectWhole(Stock(site: site), "\(site)")
+            #expect(try store.site(site)?.visits.count == 2)
+        }
+        #expect(try store.reader().sites().count == 3)
+    }
+
+    @Test func `many processes may make a store at once`() throws {
+        for _ in 0..<5 {
+            let store = try StockedFolder()
+            let children = try (0..<4).map { _ in try Child("open", store.folder.path) }
+            for child in children { #expect(child.wait().errors == "") }
+            #expect(try store.inspect().isSound)
+        }
+    }
+
+    /// A folder that its reader may not write to: a read-only medium, or somebody else's.
+    @Test(arguments: [1, 2]) func `who may only read a store is served, or told what to do`(version: Int) throws {
+        if version == 1 {
+            try EarlierStore.makeVersion1(in: store.folder)
+        } else {
+            try store.visit([store.response("/")])
+        }
+        chmod(store.scratch.path, 0o755)
+        chmod(store.folder.path, 0o555)
+        defer { chmod(store.folder.path, 0o755) }
+        let ending = try Child("read", store.folder.path).wait()
+        if version == 1 {
+            #expect(ending.status == 1)
+            #expect(ending.errors.contains("cannot bring up to date \(store.folder.path): an earlier larder made it"))
+            #expect(ending.errors.contains("run larder status on it once as a user who may"))
+            #expect(try store.column("PRAGMA user_version") == ["1"])
+        } else {
+            #expect(ending.errors == "")
+            #expect(ending.status == 0)
+        }
+    }
+}

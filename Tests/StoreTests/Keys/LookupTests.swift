@@ -1,0 +1,105 @@
+import Testing
+import Web
+
+@testable import Store
+
+/// What is found for a URL that is not held as such.
+@Suite struct LookupTests {
+    private let store: StockedFolder
+    private static let dropsQuery = "/** no-query"
+
+    init() throws { store = try StockedFolder() }
+
+    /// `302 /a > /b` stands for a redirect; anything else for a page.
+    private func responses(_ held: [String]) throws -> [NewResponse] {
+        try held.map { text in
+            let words = text.split(separator: " ").map(String.init)
+            guard words.count == 4 else { return try store.response(text) }
+            return try store.response(words[1], nil, status: 302, fields: "Location: \(words[3])\r\n")
+        }
+    }
+
+    private func find(_ href: String, rules: String = "") throws -> String? {
+        let url = try #require(WebURL(href))
+        let rules = rules.isEmpty ? CacheRules() : CacheRules([try CacheRules.Rule(rules)])
+        return try store.reader().find(url, rules: rules).map { "\($0.change) \($0.response.href)" }
+    }
+
+    /// Everything that may answer for one URL, best first.
+    private static let candidates = [
+        "exact https://x.test/a?v=1&b", "scheme http://x.test/a?v=1&b", "cache-busters https://x.test/a?b",
+        "scheme+cache-busters http://x.test/a?b", "query https://x.test/a", "scheme+query http://x.test/a",
+    ]
+
+    @Test(arguments: candidates.indices)
+    func `what may answer is tried in its order, and the answer says how it was found`(first: Int) throws {
+        // In any other order, so that the order of storing cannot matter.
+        try store.visit(
+            responses(Self.candidates[first...].reversed().map { String($0.drop { $0 != " " }.dropFirst()) }))
+        #expect(try find("https://x.test/a?v=1&b#part", rules: Self.dropsQuery) == Self.candidates[first])
+    }
+
+    @Test(arguments: [
+        ("http://x.test/a", "exact http://x.test/a", true), ("https://x.test/a", "scheme http://x.test/a", true),
+        ("http://x.test/a?q", nil, false), ("http://x.test/a?q", "query http://x.test/a", true),
+        ("https://x.test/a?q", "scheme+query http://x.test/a", true), ("http://x.test/a/", nil, true),
+        ("http://x.test/a?1700000000", "cache-busters http://x.test/a", false), ("http://x.test:81/a", nil, true),
+        ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
+    ])
+    func `one page answers for`(asked: String, expected: String?, dropsQuery: Bool) throws {
+        try store.visit(responses(["http://x.test/a"]))
+        #expect(try find(asked, rules: dropsQuery ? Self.dropsQuery : "") == expected)
+    }
+
+    /// A redirect counts though it is not shown: in a visit that was rolled back, say.
+    @Test(arguments: [
+        ("302 http://x.test/a > /a/", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 http://x.test/a > http://x.test/a/#top", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 https://x.test/a > https://x.test/a/", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 http://x.test/a > https://x.test/a/", "https://x.test/a", "scheme+slash http://x.test/a/"),
+        ("302 http://x.test/a > /b/", "http://x.test/a", nil),
+        ("302 http://x.test/a > http://y.test/a/", "http://x.test/a", nil),
+        ("302 http://x.test/a > http://x.test:81/a/", "http://x.test/a", nil),
+        ("302 http://x.test/a > /a/?q", "http://x.test/a", nil),
+        ("302 http://x.test/b > /a/", "http://x.test/a", nil), ("http://x.test/c", "http://x.test/a", nil),
+    ])
+    func `the slash at the end makes no difference where a redirect says so`(
+        held: String, asked: String, expected: String?
+    ) throws {
+        let shown = try store.visit(responses(["http://x.test/a/"]))
+        try store.visit(responses([held]))
+        let site = try #require(try store.site())
+        try StoreWriter(store.folder).publish(visit: shown, of: site)
+        #expect(try find(asked) == expected)
+    }
+
+    @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws {
+        let shown = try store.visit(responses(["http://x.test/a?q"]))
+        #expect(try find("http://x.test/a/?q") == nil)
+        try store.visit(responses(["302 http://x.test/a/?q > /a?q"]))
+        try StoreWriter(store.folder).publish(visit: shown, of: #require(try store.site()))
+        #expect(try find("http://x.test/a/?q") == "slash http://x.test/a?q")
+    }
+
+    @Test func `a redirect and a tombstone are answers themselves`() throws {
+        try store.visit(
+            responses(["302 http://x.test/a > /a/", "http://x.test/a/"]) + [
+                store.response("http://x.test/b", nil, status: 404)
+            ])
+        #expect(try find("http://x.test/a") == "exact http://x.test/a")
+        #expect(try find("https://x.test/b") == "scheme http://x.test/b")
+    }
+
+    @Test func `the variant is chosen under whichever URL it is found`() throws {
+        var german = try store.response("http://x.test/a", "Hallo", fields: "Vary: Accept-Language\r\n")
+        german.variant = "accept-language: de"
+        var english = german
+        english = try store.response("http://x.test/a", "hello", fields: "Vary: Accept-Language\r\n", fetched: 2)
+        english.variant = "accept-language: en"
+        try store.visit([german, english])
+        let url = try #require(WebURL("https://x.test/a?_=7"))
+        let found = try store.reader().find(url, fields: ["Accept-Language": "de"])
+        #expect(found?.response.variant == german.variant)
+        #expect(found?.change == [.scheme, .busters])
+    }
+}

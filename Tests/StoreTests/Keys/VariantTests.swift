@@ -1,0 +1,110 @@
+import Testing
+import Web
+
+@testable import Store
+
+/// Answers that vary by fields of the request.
+@Suite struct VariantTests {
+    private let store: StockedFolder
+    private let href = "http://a.test/"
+
+    init() throws { store = try StockedFolder() }
+
+    /// An answer as a prefetch would keep it that asked with these fields.
+    private func response(_ text: String?, vary: String, to request: HTTPFields, fetched: Int64 = 1) throws
+        -> NewResponse
+    {
+        let fields: HTTPFields = vary.isEmpty ? [:] : ["Vary": vary]
+        var response = try store.response(
+            href, text, status: text == nil ? 404 : 200, fields: fields.block, fetched: fetched)
+        response.variant = VaryKey(decoded: fields, request: request)?.text ?? VaryKey.never
+        return response
+    }
+
+    private func shown(to request: HTTPFields?) throws -> String? {
+        let reader = try store.reader()
+        guard let body = try reader.response(for: href, fields: request)?.body else { return nil }
+        return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
+    }
+
+    private func suits(_ request: HTTPFields) throws -> Bool? {
+        try store.reader().response(for: href, fields: request)?.suits(request)
+    }
+
+    private let german: HTTPFields = ["Accept-Language": "de"]
+    private let english: HTTPFields = ["Accept-Language": "en"]
+    private let french: HTTPFields = ["Accept-Language": "fr"]
+
+    @Test func `each request gets the variant that it selects, and others the newest of all, which does not suit`()
+        throws
+    {
+        try store.visit([
+            response("Hallo", vary: "Accept-Language", to: german),
+            response("hello", vary: "Accept-Language", to: english, fetched: 2),
+        ])
+        #expect(try shown(to: german) == "Hallo")
+        #expect(try shown(to: english) == "hello")
+        #expect(try suits(german) == true)
+        #expect(try shown(to: french) == "hello")
+        #expect(try suits(french) == false)
+        #expect(try shown(to: nil) == "hello")
+        #expect(try store.reader().sites()[0].visits[0].responseCount == 2)
+    }
+
+    @Test(arguments: [nil, "gzip", "br, zstd", "identity;q=0"])
+    func `what codings a client accepts tells nothing apart`(codings: String?) throws {
+        try store.visit([
+            response(
+                "x", vary: "Accept-Encoding, Accept-Language", to: ["Accept-Encoding": "gzip", "Accept-Language": "de"])
+        ])
+        var request = german
+        if let codings { request.append("Accept-Encoding", codings) }
+        #expect(try shown(to: request) == "x")
+        #expect(try suits(request) == true)
+        #expect(try store.column("SELECT variant FROM larder_response") == ["accept-encoding\naccept-language: de"])
+    }
+
+    @Test func `an answer that varies by everything is shown and suits nobody`() throws {
+        try store.visit([response("x", vary: "*", to: german)])
+        #expect(try shown(to: german) == "x")
+        #expect(try suits(german) == false)
+        #expect(try store.column("SELECT variant FROM larder_response") == [VaryKey.never])
+        // Another one of the same visit takes its place.
+        try store.visit([response("y", vary: "*", to: german)])
+        #expect(try shown(to: german) == "y")
+    }
+
+    @Test func `a later visit's answer counts before an earlier one's, if it suits`() throws {
+        try store.visit([response("Hallo", vary: "Accept-Language", to: german)])
+        try store.visit([response("hello", vary: "Accept-Language", to: english)])
+        #expect(try shown(to: german) == "Hallo")
+        #expect(try shown(to: french) == "hello")
+        try store.visit([response("one for all", vary: "", to: german)])
+        for request in [german, english, french] { #expect(try shown(to: request) == "one for all") }
+        try store.visit([response(nil, vary: "", to: german)])
+        #expect(try shown(to: german) == nil)
+        #expect(try store.reader().response(for: href, fields: german)?.status == 404)
+    }
+
+    @Test func `of two answers of one visit the later one counts`() throws {
+        try store.visit([response(nil, vary: "", to: german, fetched: 1)], ending: .keepOpen)
+        try store.visit([response("there again", vary: "Accept-Language", to: german, fetched: 2)])
+        #expect(try shown(to: german) == "there again")
+        #expect(try shown(to: nil) == "there again")
+        let before = try store.visit([response(nil, vary: "", to: german)], site: "other")
+        let after = try store.visit(
+            [response(nil, vary: "", to: german, fetched: 3), response("x", vary: "A", to: german, fetched: 4)],
+            site: "other")
+        #expect(try store.reader().difference(from: before, to: after).added == [href])
+    }
+
+    @Test func `dropping a visit keeps the later answer before the one that it inherits`() throws {
+        let first = try store.visit([response(nil, vary: "", to: german, fetched: 1)])
+        try store.visit([response("new", vary: "Accept-Language", to: german, fetched: 2)])
+        #expect(try shown(to: german) == "new")
+        let site = try #require(try store.site())
+        try StoreWriter(store.folder).drop(visit: first, of: site)
+        #expect(try shown(to: german) == "new")
+        #expect(try shown(to: nil) == "new")
+    }
+}

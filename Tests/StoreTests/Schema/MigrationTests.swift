@@ -1,0 +1,192 @@
+import Testing
+import Web
+
+@testable import Store
+
+@Suite struct MigrationTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder()
+        try EarlierStore.makeVersion1(in: store.folder)
+    }
+
+    /// Who opens a store of version 1.
+    enum Opener: CaseIterable {
+        case reader
+        case writer
+
+        func open(_ folder: StoreFolder) throws {
+            switch self {
+            case .reader: _ = try StoreReader(folder)
+            case .writer: _ = try StoreWriter(folder)
+            }
+        }
+    }
+
+    private func version() throws -> [String] { try store.column("PRAGMA user_version") }
+
+    /// The form of a database: what a fresh one and one that was brought up to date must have in common.
+    private static func form(of database: String) throws -> [String] {
+        try StockedFolder.column(
+            """
+            SELECT type || ' ' || name || ' of ' || tbl_name || iif(type = 'view', ': ' || sql, '')
+            FROM sqlite_schema ORDER BY 1
+            """, in: database)
+            + StockedFolder.column(
+                """
+                SELECT parts.name || ': ' || string_agg FROM (
+                    SELECT tables.name, group_concat(columns.cid || columns.name || ' ' || columns.type || ' '
+                        || columns."notnull" || ' ' || coalesce(columns.dflt_value, '-') || ' ' || columns.pk)
+                        AS string_agg
+                    FROM pragma_table_list AS tables JOIN pragma_table_xinfo(tables.name) AS columns
+                    GROUP BY tables.name) AS parts ORDER BY 1
+                """, in: database)
+            + StockedFolder.column(
+                """
+                SELECT name || ' ' || strict || wr FROM pragma_table_list ORDER BY 1
+                """, in: database)
+            + StockedFolder.column(
+                """
+                SELECT tables.name || ' ' || indexes.name || ' ' || indexes."unique" || indexes.origin || ': '
+                    || (SELECT group_concat(seqno || coalesce(name, '-') || key) FROM pragma_index_xinfo(indexes.name))
+                FROM pragma_table_list AS tables JOIN pragma_index_list(tables.name) AS indexes ORDER BY 1
+                """, in: database)
+            + StockedFolder.column(
+                """
+                SELECT tables.name || '.' || keys."from" || ' -> ' || keys."table" || '.' || coalesce(keys."to", '-')
+                FROM pragma_table_list AS tables JOIN pragma_foreign_key_list(tables.name) AS keys ORDER BY 1
+                """, in: database)
+    }
+
+    @Test(arguments: Opener.allCases)
+    func `a store of version 1 comes to be as a new one is`(opener: Opener) throws {
+        try opener.open(store.folder)
+        #expect(try version() == ["\(Schema.version)"])
+        let fresh = try StockedFolder()
+        _ = try StoreWriter(fresh.folder)
+        let expected = try Self.form(of: fresh.folder.database)
+        #expect(try Self.form(of: store.folder.database) == expected)
+        #expect(expected.count > 40)
+    }
+
+    @Test(arguments: Opener.allCases)
+    func `nothing of a store of version 1 is lost`(opener: Opener) throws {
+        try opener.open(store.folder)
+        let findings = try store.inspect()
+        #expect(findings.isSound)
+        #expect(findings.bodiesChecked == 3)
+        #expect(findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+
+        let sites = try store.reader().sites()
+        #expect(sites.map(\.name) == ["http://a/", "http://b/"])
+        #expect(sites.map(\.start) == [["http://a/", "http://a/b"], ["http://b/"]])
+        #expect(sites.map(\.published) == [2, nil])
+        #expect(sites.map(\.settings) == ["", ""])
+        #expect(sites[0].visits.map(\.responseCount) == [4, 2])
+        #expect(sites[1].visits == [Visit(id: 3, started: 30, finished: nil, responseCount: 3)])
+
+        let reader = try store.reader()
+        #expect(try store.text("http://a/") == "second")
+        #expect(try store.text("http://a/untyped") == "first")
+        #expect(try store.text("http://b/2") == "second")
+        let large = try #require(try reader.response(for: "http://a/large"))
+        #expect(large.status == 200 && large.role == 1 && large.visit == 1 && large.variant.isEmpty)
+        #expect(large.request == .get && large.flags.isEmpty && large.requested == 10 && large.fetched == 10)
+        #expect(large.fields == "content-type: Image/PNG\r\nETag: \"x\"\r\n")
+        let body = try #require(large.body)
+        #expect(try reader.content(of: body)?.load() == EarlierStore.large)
+        #expect(try reader.links(of: body) == [3])
+        #expect(body.md5 == nil && body.title == nil)
+        #expect(try reader.response(for: "http://a/gone")?.status == 404)
+        #expect(try reader.response(for: "http://a/moved")?.isRedirect == true)
+        #expect(try store.column("SELECT referrer FROM larder_response WHERE url = 'http://a/gone'") == ["http://a/"])
+    }
+
+    @Test func `media types are read off the fields`() throws {
+        _ = try StoreReader(store.folder)
+        let types = try store.column(
+            "SELECT visit || ' ' || url || ' ' || coalesce(type, '-') FROM larder_response ORDER BY 1")
+        #expect(
+            types == [
+                "1 http://a/ text/html", "1 http://a/large image/png", "1 http://a/moved -", "1 http://a/untyped -",
+                "2 http://a/ text/html", "2 http://a/gone -", "3 http://b/ text/html", "3 http://b/1 text/plain",
+                "3 http://b/2 text/plain",
+            ])
+    }
+
+    @Test func `an interrupted visit of version 1 is gone on with`() throws {
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "http://b/", start: ["http://b/"], now: 40)
+        #expect(visit.id == 3)
+        #expect(visit.isContinued)
+        try writer.add([store.response("http://b/3")], to: visit)
+        try writer.end(visit, .publish(now: 50))
+        #expect(try store.site("http://b/")?.visits.first?.responseCount == 4)
+    }
+
+    @Test func `many readers at once bring a store up to date once`() throws {
+        let folder = store.folder
+        let failures = Gate<[String]>([])
+        let threads = try (0..<8).map { number in
+            try NamedThread.start("reader-\(number)") {
+                do throws(StoreError) {
+                    let isThere = try StoreReader(folder).response(for: "http://a/") != nil
+                    if !isThere { failures.change { $0.append("nothing is there") } }
+                } catch {
+                    failures.change { $0.append(error.description) }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(failures.change { $0 } == [])
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test(arguments: Opener.allCases)
+    func `a store of version 1 that an earlier larder writes to is left alone`(opener: Opener) throws {
+        let locks = try StoreLocks(store.folder)
+        try locks.join {}
+        let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
+        #expect(error?.reason == .busy)
+        #expect(error?.description.contains("an earlier larder is writing") == true)
+        #expect(try version() == ["1"])
+        _ = consume locks
+        try opener.open(store.folder)
+        #expect(try version() == ["2"])
+    }
+
+    @Test(arguments: Opener.allCases)
+    func `a store that only a newer larder reads is refused by name`(opener: Opener) throws {
+        try store.execute("PRAGMA user_version = \(Schema.version + 1)")
+        let before = try Self.form(of: store.folder.database)
+        let error = #expect(throws: StoreError.self) { try opener.open(store.folder) }
+        #expect(error?.reason == .unusable)
+        #expect(error?.detail.contains("version \(Schema.version + 1)") == true)
+        #expect(error?.advice.contains("larder that wrote it") == true)
+        #expect(try Self.form(of: store.folder.database) == before)
+    }
+
+    /// What stands in the way of a step of the migration, one early and one late.
+    @Test(
+        arguments: [
+            "CREATE TABLE link (a)", "CREATE TABLE pin (a)", "CREATE VIEW larder_link AS SELECT 1",
+            "CREATE TABLE earlier (a)",
+        ], Opener.allCases)
+    func `a migration that fails half-way leaves version 1 as it was`(obstacle: String, opener: Opener) throws {
+        try store.execute(obstacle)
+        let before = try Self.form(of: store.folder.database)
+        let rows = try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1")
+        #expect(throws: StoreError.self) { try opener.open(store.folder) }
+        #expect(try version() == ["1"])
+        #expect(try Self.form(of: store.folder.database) == before)
+        #expect(try store.column("SELECT url || visit || status || fields FROM response ORDER BY 1") == rows)
+        #expect(try store.column("PRAGMA integrity_check") == ["ok"])
+
+        let words = obstacle.split(separator: " ")
+        try store.execute("DROP \(words[1]) \(words[2])")
+        try opener.open(store.folder)
+        #expect(try version() == ["2"])
+        #expect(try store.text("http://a/") == "second")
+    }
+}

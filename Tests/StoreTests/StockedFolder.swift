@@ -1,0 +1,111 @@
+import TestOrigin
+import Web
+
+@testable import Store
+
+/// A store in a temporary folder, and what tests do to it.
+struct StockedFolder: Sendable {
+    let scratch: TemporaryFolder
+    let folder: StoreFolder
+
+    /// - Parameter name: of the store's folder in the temporary one.
+    init(_ name: String = "store") throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.file(name))
+    }
+
+    /// An answer with a text, or with none; its type is that of a page.
+    func response(
+        _ href: String, _ text: String? = "text", status: Int = 200, fields: String = "Content-Type: text/html\r\n",
+        fetched: Int64 = 1
+    ) throws -> NewResponse {
+        try response(href, bytes: text.map { Array($0.utf8) }, status: status, fields: fields, fetched: fetched)
+    }
+
+    func response(
+        _ href: String, bytes: [UInt8]?, status: Int = 200, fields: String = "", fetched: Int64 = 1
+    ) throws -> NewResponse {
+        NewResponse(
+            href: href, referrer: nil, status: status, role: 0, fields: fields, fetched: fetched,
+            body: try bytes.map { .new(try NewBody(.bytes($0), form: "html;utf-8", links: [1, 2], in: folder)) }
+                ?? .none)
+    }
+
+    /// A visit with these answers, complete unless said otherwise. Gives its number.
+    @discardableResult
+    func visit(
+        _ responses: @autoclosure () throws -> [NewResponse], links: [NewLinks] = [], site: String = "s",
+        now: Int64 = 1, ending: VisitEnding = .publish(now: 2)
+    ) throws -> Int64 {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: site, start: [site], now: now)
+        // Made only now: a writer that opens the store clears away large bodies that are nobody's.
+        try writer.add(responses(), links: links, to: visit)
+        try writer.end(visit, ending)
+        return visit.id
+    }
+
+    func reader() throws -> StoreReader { try StoreReader(folder) }
+
+    func site(_ name: String = "s") throws -> Site? { try reader().sites().first { $0.name == name } }
+
+    func inspect() throws -> StoreFindings { try reader().inspect() }
+
+    /// The text that is shown for a URL; nil where there is none.
+    func text(_ href: String) throws -> String? {
+        let reader = try reader()
+        guard let body = try reader.response(for: href)?.body else { return nil }
+        return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
+    }
+
+    /// What a person with `sqlite3` gets: the first column of each row.
+    func column(_ sql: String) throws -> [String] { try Self.column(sql, in: folder.database) }
+
+    static func column(_ sql: String, in database: String) throws -> [String] {
+        var texts: [String] = []
+        try Connection(database, access: .readWrite).prepare(sql).each { texts.append($0.text(0)) }
+        return texts
+    }
+
+    /// Changes the database behind the store's back. References are not looked at.
+    func execute(_ sql: String) throws {
+        try Connection(folder.database, access: .readWrite).execute("PRAGMA foreign_keys = OFF;" + sql)
+    }
+}
+
+extension NewLinks {
+    /// Links by address. The numbers are made up from the addresses' order here, as a new run makes up its own.
+    init(
+        from source: String, pages: [String] = [], requisites: [String] = [], guesses: [String] = [],
+        numbering: inout [String]
+    ) {
+        func target(_ href: String) -> Target {
+            if let place = numbering.firstIndex(of: href) { return Target(href: href, number: UInt32(place)) }
+            numbering.append(href)
+            return Target(href: href, number: UInt32(numbering.count - 1))
+        }
+        self.init(from: target(source))
+        self.pages = pages.map(target)
+        self.requisites = requisites.map(target)
+        self.guesses = guesses.map(target)
+    }
+}
+
+extension HTTPFields {
+    static func vary(_ names: String) -> String { "Vary: \(names)\r\n" }
+}
+
+/// SplitMix64: the same numbers everywhere for the same seed.
+struct TestRandom: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+        return value ^ (value >> 31)
+    }
+}
