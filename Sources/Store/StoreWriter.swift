@@ -17,6 +17,7 @@ package final class StoreWriter {
     private let addLinks: Statement
     /// The rows of the URLs that have a number in one visit, by number; 0 where it is not known yet.
     private var rows: [Int64] = []
+    private var lastURLWasNew = true
     private var visitOfRows: Int64?
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
@@ -42,7 +43,7 @@ package final class StoreWriter {
         self.folder = folder
         files = BodyFiles(folder)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
-        addURL = try connection.prepare("INSERT INTO url (href) VALUES (?)")
+        addURL = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
         findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare("INSERT INTO body (sha256, form, size, title) VALUES (?, ?, ?, ?)")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
@@ -247,9 +248,13 @@ package final class StoreWriter {
     }
 
     private func rowOfURL(_ href: String) throws(StoreError) -> Int64 {
-        if let known = try findURL.first(.text(href), read: { $0.integer(0) }) { return known }
+        // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one was, the next
+        // is likely to be too, and then one search is enough.
+        if !lastURLWasNew, let known = try findURL.first(.text(href), read: { $0.integer(0) }) { return known }
         try addURL.run(.text(href))
-        return connection.lastInsertedRow
+        lastURLWasNew = connection.changedRowCount > 0
+        if lastURLWasNew { return connection.lastInsertedRow }
+        return try findURL.first(.text(href)) { $0.integer(0) } ?? 0
     }
 
     /// Looked up by its digest: its number may have become another's since somebody read it.

@@ -27,7 +27,9 @@ extension Frontier {
     mutating func read(_ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool = false) {
         doubt(number, print, saysNotFound: saysNotFound)
         let new = (first..<UInt32(records.count)).lazy
-        let pages = new.filter { [records] in records[Int($0)].role == .page }.map { [urls] in urls.url($0) ?? .blank }
+        // What leads away from the site is no part of a place without an end.
+        let pages = new.filter { [records] in records[Int($0)].role == .page && records[Int($0)].state != .skipped }
+            .map { [urls] in urls.url($0) ?? .blank }
         traps.fetched(url(number), print, newPages: pages)
     }
 

@@ -79,6 +79,9 @@ final class Connection {
         return try statement.first { row in row.integer(0) } ?? 0
     }
 
+    /// How many rows the last statement that writes has changed.
+    var changedRowCount: Int { Int(sqlite3_changes(handle)) }
+
     var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
     func error(_ code: Int32, doing: String) -> StoreError {

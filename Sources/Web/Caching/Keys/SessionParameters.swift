@@ -15,6 +15,8 @@ package enum SessionParameters {
 
     /// The URL without such parts, which leads to the same page, the rest of it untouched; nil when it has none.
     package static func stripped(_ url: WebURL) -> WebURL? {
+        // Most have none, and everything that is linked is asked about.
+        guard mayHaveSome(url) else { return nil }
         let path = Array(url.path.utf8)
         guard url.query?.isEmpty == false || hasMarks(path) else { return nil }
         let query = url.query.map { Array($0.utf8) }
@@ -26,6 +28,13 @@ package enum SessionParameters {
         // What stands before the path and its query is kept as it is, credentials too; a fragment asks nobody.
         let whole = Array(url.withoutFragment.href.utf8.dropLast(url.target.utf8.count)) + target
         return WebURL(utf8: whole.span)
+    }
+
+    private static func mayHaveSome(_ url: WebURL) -> Bool {
+        var href = url.href
+        return href.withUTF8 { bytes in
+            bytes.contains { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: ";") || $0 == UInt8(ascii: "(") }
+        }
     }
 
     private static func hasMarks(_ path: [UInt8]) -> Bool {
