@@ -10,12 +10,6 @@ package enum Verdict: Sendable, Equatable {
     /// It is of another release than what it belongs to.
     case skew(Skew)
 
-    package static func mismatch(expected: String, found: String) -> Verdict {
-        let failure = Claim.Failure(
-            source: "digest", subject: .decoded, expected: expected, found: found, hint: nil)
-        return .mismatch(Mismatch(failures: [failure], expectedByteCount: nil, foundByteCount: nil))
-    }
-
     package var name: String {
         switch self {
         case .verified: "verified"

@@ -195,6 +195,18 @@ import Testing
         #expect(try names(answer(to: nil)) == names(plain))
     }
 
+    @Test(arguments: ["/", "/?format=json", "/-/search?q=a"])
+    func `what the portal tells of the larder no page of the mirror may read`(target: String) throws {
+        defer { server.stop() }
+        let client = try RawClient(port: port)
+        let origin = "http://cdn.test.localhost:\(port)"
+        let answer = try client.get(target, host: "localhost:\(port)", fields: [("Origin", origin)])
+        #expect(answer.status == 200)
+        #expect(answer["Access-Control-Allow-Origin"] == nil)
+        let copy = try client.get("/w.js", host: "example.test.localhost:\(port)", fields: [("Origin", origin)])
+        #expect(copy["Access-Control-Allow-Origin"] == origin)
+    }
+
     @Test func `another origin's condition is answered with its permission`() throws {
         defer { server.stop() }
         let client = try RawClient(port: port)

@@ -11,6 +11,8 @@ final class MirrorResponder: Responder {
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     /// Of the answer that is being made.
     var timing = ServerTiming()
+    /// It tells what is held, which no page of the mirror may read.
+    private var isPortals = false
 
     init(_ store: WatchedStore, context: MirrorContext) {
         self.store = store
@@ -20,12 +22,14 @@ final class MirrorResponder: Responder {
 
     func respond(to request: Request) -> Reply {
         timing = ServerTiming()
+        isPortals = false
         return reply(answer(to: request), to: request.origin)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         guard let loading = context.loading else { return respond(to: request) }
         timing = ServerTiming()
+        isPortals = false
         return reply(to: request, orLater: later, by: loading)
     }
 
@@ -35,9 +39,8 @@ final class MirrorResponder: Responder {
 
     /// An answer as one origin's page gets it.
     func reply(_ answer: Answer, to origin: String?) -> Reply {
-        Reply(
-            answer: answer,
-            ownFields: (origin.map(context.layout.crossOriginFields) ?? []) + timing.line)
+        let shared = isPortals ? nil : origin.map(context.layout.crossOriginFields)
+        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line)
     }
 
     private func answer(to request: Request) -> Answer {
@@ -88,6 +91,7 @@ final class MirrorResponder: Responder {
         case .refused:
             return (plain(421, "\(authority) is not served here. The larder is at \(context.layout.portal)"), nil)
         case .portal:
+            isPortals = true
             return (isRead ? try portal.answer(target, accept: request.accept, reader: look.reader) : refusal, nil)
         case .shim: return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
         case .copy(let addresses): return try show(addresses, request, authority, look)

@@ -42,27 +42,9 @@ package enum BodyContent: Sendable, Equatable {
 
     /// Hands the bytes over in order, those of a file in pieces, so that memory stays constant.
     package func eachPiece(_ take: (Span<UInt8>) -> Void) throws(StoreError) {
-        let path: String
-        switch self {
-        case .bytes(let bytes): return take(bytes.span)
-        case .file(let file): path = file
-        }
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw StoreError(errno, doing: "open", path: path) }
-        defer { close(file) }
-        let buffer = UnsafeMutableRawPointer.allocate(byteCount: Self.pieceSize, alignment: 16)
-        defer { buffer.deallocate() }
-        while true {
-            let count = read(file, buffer, Self.pieceSize)
-            if count == 0 { return }
-            if count > 0 {
-                let piece = UnsafeRawBufferPointer(start: buffer, count: count).assumingMemoryBound(to: UInt8.self)
-                take(Span(_unsafeElements: piece))
-            } else if errno != EINTR {
-                throw StoreError(errno, doing: "read", path: path)
-            }
+        _ = try eachWantedPiece { piece in
+            take(piece)
+            return true
         }
     }
-
-    private static let pieceSize = 256 * 1024
 }
