@@ -1,7 +1,8 @@
 internal import Markup
 internal import Web
 
-/// The references of one document, each kept once, until its base is known. Its memory is used again for the next one.
+/// The references of one document, each kept once and without its fragment, until its base is known. Its memory is used
+/// again for the next one.
 struct ReferenceList {
     private struct Reference {
         let range: Range<Int>
@@ -26,6 +27,9 @@ struct ReferenceList {
         let isGuess = occurrence.flags.contains(.isGuess)
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
+            // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
+            let reference = UnsafeBufferPointer(
+                rebasing: reference.prefix(upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
             var hasher = Hasher()
             hasher.combine(bytes: UnsafeRawBufferPointer(reference))
             hasher.combine(role)

@@ -4,6 +4,7 @@ struct TagQueue {
         var element: Range<Int>
         var attribute: Range<Int>
         var value: Range<Int>
+        var isPlain: Bool
     }
 
     private(set) var bytes: [UInt8] = []
@@ -12,7 +13,7 @@ struct TagQueue {
     var count: Int { items.count }
 
     /// Writes the tag closed by itself, so that nothing stays open; the blank keeps the slash out of a value.
-    mutating func append(_ tag: TagMemory.Tag, quote: UInt8) {
+    mutating func append(_ tag: TagMemory.Tag, quote: UInt8, isPlain: Bool) {
         bytes.append(UInt8(ascii: "<"))
         let element = append(tag.element)
         bytes.append(UInt8(ascii: " "))
@@ -24,7 +25,7 @@ struct TagQueue {
         bytes.append(UInt8(ascii: " "))
         bytes.append(UInt8(ascii: "/"))
         bytes.append(UInt8(ascii: ">"))
-        items.append(Item(element: element, attribute: attribute, value: value))
+        items.append(Item(element: element, attribute: attribute, value: value, isPlain: isPlain))
     }
 
     private mutating func append(_ part: Bytes) -> Range<Int> {
@@ -38,9 +39,10 @@ struct TagQueue {
         items.removeAll(keepingCapacity: true)
     }
 
-    /// Hands over the tag with a number.
-    func withTag(_ number: Int, _ body: (TagMemory.Tag) -> Void) {
+    /// Hands over the tag with a number, where its value is plain.
+    func withPlainTag(_ number: Int, _ body: (TagMemory.Tag) -> Void) {
         let item = items[number]
+        guard item.isPlain else { return }
         bytes.withUnsafeBufferPointer {
             body(
                 TagMemory.Tag(

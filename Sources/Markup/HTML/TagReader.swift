@@ -8,7 +8,7 @@ internal import CXML2
 final class TagReader {
     /// How an attribute's value comes to be read.
     enum Reading {
-        /// libxml2 read this very tag before, and as it is written.
+        /// As it is written: so libxml2 read another plain value of the same attribute.
         case asWritten
         /// To be had under this number after ``read()``.
         case queued(Int)
@@ -43,27 +43,44 @@ final class TagReader {
 
     /// Takes one attribute of a tag.
     func add(_ tag: TagMemory.Tag) -> Reading {
-        if memory.holds(tag) { return .asWritten }
-        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value) else { return .refused }
-        queue.append(tag, quote: quote)
+        let form = ValueForm(tag.value)
+        if form == .plain, memory.holds(tag) { return .asWritten }
+        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else { return .refused }
+        queue.append(tag, quote: quote, isPlain: form == .plain)
         return .queued(queue.count - 1)
+    }
+
+    private enum ValueForm {
+        /// Printable ASCII, in which nothing stands for anything else.
+        case plain
+        /// The same with ampersands.
+        case hasAmpersands
+        /// With control characters, or with bytes outside of ASCII.
+        case other
+
+        init(_ value: Bytes) {
+            var hasOther = false
+            var hasAmpersand = false
+            for byte in value {
+                hasOther = hasOther || byte &- 0x20 > 0x5E
+                hasAmpersand = hasAmpersand || byte == UInt8(ascii: "&")
+            }
+            self = hasOther ? .other : hasAmpersand ? .hasAmpersands : .plain
+        }
     }
 
     /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard says:
     /// control characters, bytes outside of ASCII (it knows one encoding at a time), and most character references.
-    private static func quote(for value: Bytes) -> UInt8? {
-        var hasDouble = false
-        var hasSingle = false
-        var index = 0
-        while index < value.count {
-            let byte = value[index]
-            if byte < 0x20 || byte > 0x7E { return nil }
-            if byte == UInt8(ascii: "\"") { hasDouble = true }
-            if byte == UInt8(ascii: "'") { hasSingle = true }
-            if byte == UInt8(ascii: "&"), !isCommonReference(value, at: index) { return nil }
-            index += 1
+    private static func quote(for value: Bytes, _ form: ValueForm) -> UInt8? {
+        switch form {
+        case .other: return nil
+        case .hasAmpersands:
+            for index in 0..<value.count
+            where value[index] == UInt8(ascii: "&") && !isCommonReference(value, at: index) { return nil }
+        case .plain: break
         }
-        return hasDouble ? hasSingle ? nil : UInt8(ascii: "'") : UInt8(ascii: "\"")
+        guard value.contains(UInt8(ascii: "\"")) else { return UInt8(ascii: "\"") }
+        return value.contains(UInt8(ascii: "'")) ? nil : UInt8(ascii: "'")
     }
 
     /// A reference that HTML 4 and the HTML standard read alike.
@@ -95,7 +112,7 @@ final class TagReader {
         values.withUnsafeBufferPointer { values in
             for (number, place) in places.enumerated() {
                 guard let place else { continue }
-                queue.withTag(number) { if values.part(place).isEqual(to: $0.value) { memory.remember($0) } }
+                queue.withPlainTag(number) { if values.part(place).isEqual(to: $0.value) { memory.remember($0) } }
             }
         }
     }

@@ -2,7 +2,7 @@ internal import Web
 
 /// Collects what the scanners find, in the order of the body, and reads each reference.
 ///
-/// References of plain attributes wait for ``TagReader``, which reads many tags at once.
+/// A reference that ``TagReader`` has yet to read waits, and so do those behind it: many tags are read at once.
 final class LinkSink {
     private struct Pending {
         var range: Range<Int>
@@ -71,10 +71,11 @@ final class LinkSink {
         _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags, _ reading: TagReader.Reading
     ) {
         // Places ascend by construction; a body that fools us must not make a table that its reader refuses.
-        guard !place.isEmpty, place.lowerBound >= pending.last?.range.upperBound ?? 0,
-            place.lowerBound >= table.occurrences.last?.range.upperBound ?? 0
-        else { return }
-        pending.append(Pending(range: place, kind: kind, context: context, flags: flags, reading: reading))
+        let last = pending.last?.range ?? table.occurrences.last?.range
+        guard !place.isEmpty, place.lowerBound >= last?.upperBound ?? 0 else { return }
+        let link = Pending(range: place, kind: kind, context: context, flags: flags, reading: reading)
+        if pending.isEmpty, emit(link) { return }
+        pending.append(link)
         if pending.count >= Self.batch { flush() }
     }
 
@@ -91,19 +92,28 @@ final class LinkSink {
     }
 
     private func flush() {
+        guard !pending.isEmpty else { return }
         tags.read()
-        for link in pending {
-            switch link.reading {
-            case .asWritten:
-                emit(link, body.part(link.range))
-            case .queued(let number) where tags.withValue(number, { emit(link, $0) }):
-                break
-            case .queued, .refused:
-                reader.withReference(body.part(link.range), link.context) { emit(link, $0) }
-            }
+        for link in pending where !emit(link) {
+            guard case .queued(let number) = link.reading else { continue }
+            if !tags.withValue(number, { emit(link, $0) }) { emitByOurselves(link) }
         }
         pending.removeAll(keepingCapacity: true)
         tags.forget()
+    }
+
+    /// False when the reference is yet to be read.
+    private func emit(_ link: Pending) -> Bool {
+        switch link.reading {
+        case .asWritten: emit(link, body.part(link.range))
+        case .refused: emitByOurselves(link)
+        case .queued: return false
+        }
+        return true
+    }
+
+    private func emitByOurselves(_ link: Pending) {
+        reader.withReference(body.part(link.range), link.context) { emit(link, $0) }
     }
 
     private func emit(_ link: Pending, _ reference: Bytes) {
