@@ -33,7 +33,7 @@ let package = Package(
         room("Web", ["CICU"]),
         room("Markup", ["Web", "CXML2"]),
         room("Digest", ["COpenSSL"]),
-        room("Store", ["Web", "Digest", "CSQLite"]),
+        room("Store", ["Web", "Digest", "CSQLite", "CLinux"]),
         room("Fetch", ["Web", "CCurl"]),
         room("Bundles", ["Web", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),

@@ -1,13 +1,14 @@
 #ifndef LARDER_CLINUX_SHIM_H
 #define LARDER_CLINUX_SHIM_H
 
+#include <linux/falloc.h>
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 
-// Glibc's module map leaves these headers out. accept4 hides behind _GNU_SOURCE, which would change fd_set's members.
+// Glibc's module map leaves these headers out. accept4 and fallocate hide behind _GNU_SOURCE, which would change fd_set's members.
 
 int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags);
 
@@ -20,6 +21,13 @@ static inline ssize_t larder_send_two(
     struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     return sendmsg(socket, &message, flags);
+}
+
+int fallocate(int file, int mode, off_t offset, off_t length);
+
+// Gives the room of a part of a file back to the disk; the part reads as zeros from then on.
+static inline int larder_punch_hole(int file, off_t offset, off_t length) {
+    return fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, length);
 }
 
 static inline int larder_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {

@@ -9,6 +9,8 @@ package struct StoreFolder: Sendable, Equatable {
     }
 
     package var database: String { path + "/larder.db" }
+    /// Most bodies, many in each file.
+    var packs: String { path + "/packs" }
     /// Large bodies, each named by its SHA-256.
     package var bodies: String { path + "/bodies" }
     /// Downloads that are not bodies yet. What a killed run left here is nobody's.
@@ -41,6 +43,15 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(incoming)
     }
 
+    func createPacks() throws(StoreError) {
+        try Self.makeFolders(packs)
+    }
+
+    /// In the order of their numbers.
+    var packList: [Pack] {
+        Self.names(in: packs).compactMap { Pack(named: $0, in: self) }.sorted { $0.number < $1.number }
+    }
+
     func clearIncoming() {
         for name in Self.names(in: incoming) { unlink(incoming + "/" + name) }
     }
@@ -48,6 +59,7 @@ package struct StoreFolder: Sendable, Equatable {
     /// What the database and the bodies take on the disk.
     package var byteCount: Int64 {
         Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
+            + packList.reduce(0) { $0 + $1.byteCountOnDisk }
     }
 
     var bodiesByteCount: Int64 {

@@ -25,6 +25,8 @@ struct StoreLocks: ~Copyable {
     /// What only one may do at a time, each at a byte of its own that is no site's.
     enum Task: Int64 {
         case settingUp = 0x4000_0000_0000_0000
+        /// Shared by those who read a body out of a pack, from looking up its place on.
+        case reading = 0x4000_0000_0000_0001
     }
 
     /// Runs `body` when nobody else is at the task; waits until then.
@@ -52,6 +54,15 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
+    /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.
+    func waitForReaders() throws(StoreError) -> Bool {
+        for _ in 0..<1000 {
+            if try lock(Task.reading.rawValue, F_WRLCK) { return try lock(Task.reading.rawValue, F_UNLCK) }
+            usleep(1000)
+        }
+        return false
+    }
+
     /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
     func hold(site: Int64, named name: String) throws(StoreError) {
         guard try lock(site, F_WRLCK) else {
@@ -65,12 +76,19 @@ struct StoreLocks: ~Copyable {
 
     /// False when another process has it.
     private func lock(_ byte: Int64, _ type: Int32, waiting: Bool = false) throws(StoreError) -> Bool {
+        try Self.lock(file, of: folder, byte, type, waiting: waiting)
+    }
+
+    /// The same with another descriptor of the file.
+    static func lock(
+        _ file: Int32, of folder: StoreFolder, _ byte: Int64, _ type: Int32, waiting: Bool
+    ) throws(StoreError) -> Bool {
         var range = flock()
         range.l_type = Int16(type)
         range.l_whence = Int16(SEEK_SET)
         range.l_start = off_t(byte)
         range.l_len = 1
-        while fcntl(file, waiting ? Self.waitForLockOfDescription : Self.setLockOfDescription, &range) != 0 {
+        while fcntl(file, waiting ? waitForLockOfDescription : setLockOfDescription, &range) != 0 {
             switch errno {
             case EINTR: continue
             case EAGAIN, EACCES: return false

@@ -8,6 +8,8 @@ package final class StoreReader {
     private let findVisible: Statement
     private let findOfVisit: Statement
     private let findContent: Statement
+    private let readers: ReadersLock
+    private var isReading = false
     private let findLinks: Statement
     let findLinkLists: Statement
     let findAddress: Statement
@@ -19,6 +21,7 @@ package final class StoreReader {
         }
         self.folder = folder
         connection = try Self.connect(folder)
+        readers = ReadersLock(folder)
         // A site that was never published shows what its first visit has so far.
         findVisible = try connection.prepare(
             """
@@ -40,7 +43,10 @@ package final class StoreReader {
             """)
         // A number may be given again: what somebody still knows by it may be another body by now.
         findContent = try connection.prepare(
-            "SELECT bytes FROM content JOIN body ON body.id = content.body WHERE body.id = ? AND body.sha256 = ?")
+            """
+            SELECT body.pack, body.start, iif(body.pack IS NULL, content.bytes, NULL)
+            FROM body JOIN content ON content.body = body.id WHERE body.id = ? AND body.sha256 = ?
+            """)
         findLinks = try connection.prepare(
             """
             SELECT links FROM content JOIN body ON body.id = content.body
@@ -96,17 +102,59 @@ package final class StoreReader {
     /// The body's bytes, or the file that has them. Nil for a body that is gone or not whole; whether its bytes are what they
     /// were, only an inspection tells.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
-        guard let content = try place(of: body), content.byteCount == body.byteCount else { return nil }
+        guard let content = try found(body), content.byteCount == body.byteCount else { return nil }
         return content
     }
 
-    /// Where the bytes should be. Nil for a body that the database does not have.
-    func place(of body: StoredBody) throws(StoreError) -> BodyContent? {
+    /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is gone.
+    func found(_ body: StoredBody) throws(StoreError) -> BodyContent? {
+        try whileReading { () throws(StoreError) in
+            switch try place(of: body) {
+            case .database(let bytes):
+                return .bytes(bytes)
+            case .pack(let place):
+                let pack = Pack(place.pack, in: folder)
+                return try pack.read(from: place.start, byteCount: body.byteCount).map(BodyContent.bytes)
+            case .file(let path):
+                return .file(path: path)
+            case nil:
+                return nil
+            }
+        }
+    }
+
+    private enum BodyPlace {
+        case database([UInt8])
+        case pack(PackPlace)
+        case file(String)
+    }
+
+    private func place(of body: StoredBody) throws(StoreError) -> BodyPlace? {
         try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
-            guard row.isNull(0) else { return .bytes(row.blob(0)) }
-            guard let digest = Digest(.sha256, bytes: body.sha256) else { return nil }
-            return .file(path: folder.bodyFile(sha256: digest.hex))
+            if let pack = row.optionalInteger(0) { return .pack(PackPlace(pack: pack, start: row.integer(1))) }
+            guard row.isNull(2) else { return .database(row.blob(2)) }
+            return Digest(.sha256, bytes: body.sha256).map { .file(folder.bodyFile(sha256: $0.hex)) }
         } ?? nil
+    }
+
+    /// Where the bytes are, from the store's folder on. Nil for a body that the database does not have.
+    package func placeName(of body: StoredBody) throws(StoreError) -> String? {
+        let path: String? =
+            switch try place(of: body) {
+            case .database: folder.database
+            case .pack(let place): Pack(place.pack, in: folder).path
+            case .file(let path): path
+            case nil: nil
+            }
+        return path.map { String($0.dropFirst(folder.path.count + 1)) }
+    }
+
+    /// Nobody moves a body that is looked up and read in here, or gives its room to others.
+    private func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard !isReading else { return try body() }
+        isReading = true
+        defer { isReading = false }
+        return try readers.whileReading(body)
     }
 
     /// The body's link table, as Markup encoded it.
@@ -128,6 +176,10 @@ package final class StoreReader {
 
     /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can only grow.
     package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        try whileReading { () throws(StoreError) in try atOneMoment(body) }
+    }
+
+    private func atOneMoment<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try connection.execute("BEGIN", doing: "read")
         do {
             let result = try body()

@@ -5,14 +5,11 @@ internal import Glibc
 package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
-    private var files: BodyFiles
+    private var bodies: BodyRows
     private let locks: StoreLocks
 
     private let findURL: Statement
     private let addURL: Statement
-    private let findBody: Statement
-    private let addBody: Statement
-    private let addContent: Statement
     private let addResponse: Statement
     private let addLinks: Statement
     /// The rows of the URLs that have a number in one visit, by number; 0 where it is not known yet.
@@ -21,6 +18,8 @@ package final class StoreWriter {
     private var visitOfRows: Int64?
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
+    /// How much the rows take in the transaction that is open; nil when none is.
+    private var openRowBytes: Int?
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -41,12 +40,9 @@ package final class StoreWriter {
                 .busy, doing: "bring up to date", path: folder.path, detail: "an earlier larder is writing to it")
         }
         self.folder = folder
-        files = BodyFiles(folder)
+        bodies = try BodyRows(folder, connection)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
         addURL = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
-        findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
-        addBody = try connection.prepare("INSERT INTO body (sha256, form, size, title) VALUES (?, ?, ?, ?)")
-        addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
         addResponse = try connection.prepare(
             """
             INSERT OR REPLACE INTO response
@@ -116,23 +112,54 @@ package final class StoreWriter {
     /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count for the body
     /// that their source has in the visit, which comes before them or along with them.
     package func add(_ responses: [NewResponse], links: [NewLinks] = [], to visit: OpenVisit) throws(StoreError) {
-        for response in responses {
-            guard case .new(let body) = response.body, case .file(let path) = body.content else { continue }
-            files.add(path, sha256: body.sha256.hex, byteCount: body.byteCount)
-        }
-        try files.settle()
+        try put(responses, links: links, to: visit)
+        try commit()
+    }
+
+    /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
+    func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
         if visitOfRows != visit.id { rows.removeAll() }
         visitOfRows = visit.id
+        if openRowBytes == nil {
+            try execute("BEGIN IMMEDIATE", doing: "write to")
+            openRowBytes = 0
+        }
         do {
-            try transaction { () throws(StoreError) in
-                for response in responses { try add(response, to: visit) }
-                for links in links { try add(links, to: visit) }
-            }
+            for response in responses { try add(response, to: visit) }
+            for links in links { try add(links, to: visit) }
         } catch {
-            // What was rolled back has its rows no more.
-            rows.removeAll()
+            rollBack()
             throw error
         }
+    }
+
+    /// Whether what is put should be committed soon.
+    var hasMuchOpen: Bool {
+        openRowBytes ?? 0 > Limits.openRowBytes || bodies.openByteCount > Limits.openBodyBytes
+    }
+
+    /// Everything that was put is kept from here on.
+    func commit() throws(StoreError) {
+        guard openRowBytes != nil else { return }
+        do {
+            // A row never names a body that is not whole, even after a power cut.
+            try bodies.settle()
+            try execute("COMMIT", doing: "write to")
+        } catch {
+            rollBack()
+            throw error
+        }
+        openRowBytes = nil
+        bodies.committed()
+    }
+
+    private func rollBack() {
+        // SQLite may have rolled back by itself already; the first error is the one that tells.
+        try? execute("ROLLBACK", doing: "write to")
+        openRowBytes = nil
+        // What was rolled back has its rows no more.
+        rows.removeAll()
+        bodies.rollBack()
     }
 
     /// Ends this run of a visit and lets go of the site.
@@ -180,7 +207,17 @@ package final class StoreWriter {
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: folder.path, if: !openSites.isEmpty)
         visitOfRows = nil
+        bodies.letGo()
         try locks.alone(doing: doing, body)
+    }
+
+    /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.
+    func waitForReaders() throws(StoreError) -> Bool {
+        try locks.waitForReaders()
+    }
+
+    func waitForOthers(milliseconds: Int) {
+        connection.waitForOthers(milliseconds: milliseconds)
     }
 
     func execute(_ sql: String, doing: String) throws(StoreError) {
@@ -200,14 +237,15 @@ package final class StoreWriter {
     }
 
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
+        openRowBytes? += response.fields.utf8.count + 200
         let url = try rowOfURL(response.href, response.number)
         var referrer: Int64?
         if let href = response.referrer { referrer = try rowOfURL(href) }
         let body: Int64? =
             switch response.body {
             case .none: nil
-            case .new(let new): try rowOfBody(new)
-            case .held(let held): try rowOfHeld(held)
+            case .new(let new): try bodies.row(of: new)
+            case .held(let held): try bodies.row(ofHeld: held)
             }
         try addResponse.run(
             .integer(url), .integer(visit.id), .text(response.request.text), .text(response.variant),
@@ -226,6 +264,7 @@ package final class StoreWriter {
             return .text(LinkLists.text(numbers))
         }
         guard let source = try row(of: links.source) else { return }
+        openRowBytes? += links.count * 6
         try addLinks.run(
             .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
             try list(links.guesses))
@@ -255,32 +294,6 @@ package final class StoreWriter {
         lastURLWasNew = connection.changedRowCount > 0
         if lastURLWasNew { return connection.lastInsertedRow }
         return try findURL.first(.text(href)) { $0.integer(0) } ?? 0
-    }
-
-    /// Looked up by its digest: its number may have become another's since somebody read it.
-    private func rowOfHeld(_ body: StoredBody) throws(StoreError) -> Int64 {
-        let known = try findBody.first(.blob(body.sha256), .text(body.form), read: { $0.integer(0) })
-        guard let known else {
-            throw StoreError(
-                .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more"
-            )
-        }
-        return known
-    }
-
-    private func rowOfBody(_ body: NewBody) throws(StoreError) -> Int64 {
-        let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form), read: { $0.integer(0) })
-        if let known { return known }
-        try addBody.run(
-            .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)), .optional(body.title))
-        let row = connection.lastInsertedRow
-        let inline: SQLValue =
-            switch body.content {
-            case .bytes(let bytes): .blob(bytes)
-            case .file: .null
-            }
-        try addContent.run(.integer(row), .blob(body.links), inline)
-        return row
     }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {

@@ -1,4 +1,7 @@
-/// Gives a `StoreWriter` a thread and puts what arrives into batches, a transaction each.
+internal import Glibc
+
+/// Gives a `StoreWriter` a thread that writes what arrives, in transactions of `Limits.openTime` or, where much arrives, of
+/// the other limits there.
 ///
 /// Any thread may add. One that adds faster than the disk takes it waits, so that memory stays bounded.
 package final class WriteQueue: Sendable {
@@ -26,9 +29,7 @@ package final class WriteQueue: Sendable {
         let lent = Lent(writer)
         thread = try NamedThread.start("larder-store") {
             do throws(StoreError) {
-                while let batch = Self.nextBatch(gate) {
-                    try lent.writer.add(batch.responses, links: batch.links, to: visit)
-                }
+                try Self.write(gate, lent.writer, visit)
                 try lent.writer.end(visit, try gate.change { $0.ending }())
             } catch {
                 // From here on nothing is kept; whoever adds or finishes is told why.
@@ -80,15 +81,45 @@ package final class WriteQueue: Sendable {
         if let failure = gate.change({ $0.failure }) { throw failure }
     }
 
-    /// Nil when the queue is closed and empty.
-    private static func nextBatch(_ gate: Gate<State>) -> Batch? {
-        gate.wait { state in
-            guard !state.batch.isEmpty else { return state.isClosed ? .some(nil) : nil }
-            let batch = state.batch
-            state.batch = Batch()
-            state.byteCount = 0
-            return .some(batch)
+    /// Returns when the queue is closed and everything in it committed.
+    private static func write(_ gate: Gate<State>, _ writer: StoreWriter, _ visit: OpenVisit) throws(StoreError) {
+        let clock = ContinuousClock()
+        var commitTime: ContinuousClock.Instant?
+        while true {
+            let arrival: Arrival? =
+                if let commitTime {
+                    gate.wait(atMost: max(.zero, commitTime - clock.now), next)
+                } else {
+                    gate.wait(next)
+                }
+            switch arrival {
+            case .batch(let batch):
+                commitTime = commitTime ?? clock.now + Limits.openTime
+                try writer.put(batch.responses, links: batch.links, to: visit)
+                guard writer.hasMuchOpen || clock.now >= commitTime ?? clock.now else { continue }
+            case .end:
+                return try writer.commit()
+            case nil:
+                break
+            }
+            try writer.commit()
+            commitTime = nil
+            // Other processes look for their turn each millisecond.
+            usleep(2000)
         }
+    }
+
+    private enum Arrival {
+        case batch(Batch)
+        case end
+    }
+
+    private static func next(_ state: inout State) -> Arrival? {
+        guard !state.batch.isEmpty else { return state.isClosed ? .end : nil }
+        let batch = state.batch
+        state.batch = Batch()
+        state.byteCount = 0
+        return .batch(batch)
     }
 
     /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`, and nobody

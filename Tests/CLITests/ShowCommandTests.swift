@@ -146,7 +146,7 @@ import Web
     @Test func `a damaged body is no success`() throws {
         origin.on("/dot.png", .file([UInt8](repeating: 7, count: 200_000), type: "image/png"))
         try prefetch()
-        let folder = ".local/share/larder/bodies/"
+        let folder = ".local/share/larder/packs/"
         let name = try #require(home.names(in: folder).first)
         try home.write([UInt8](repeating: 8, count: 200_000), to: folder + name)
         let changed = try larder("cat", origin.url("/dot.png"))

@@ -65,19 +65,20 @@ import Web
         #expect(try larder("prefetch", site).status == 0)
         #expect(try larder("fsck").output.contains("2 bodies, 200.0 kB: all as they were fetched"))
 
-        let folder = ".local/share/larder/bodies/"
+        let folder = ".local/share/larder/packs/"
         let name = try #require(home.names(in: folder).first)
         var bytes = [UInt8](repeating: 3, count: 200_000)
+        let sha256 = "ebd166f9bb58194b65fcdb9d1cd67f4f653fed0ab188830e9ea6cedbcba1c39b"
         bytes[100_000] = 2
         try home.write(bytes, to: folder + name)
         let found = try larder("fsck")
         #expect(found.status == 1)
-        #expect(found.output.contains("damaged \(name): its bytes have changed\n  \(origin.url("/two"))\n"))
+        #expect(found.output.contains("damaged \(sha256): its bytes have changed\n  \(origin.url("/two"))\n"))
         #expect(found.output.contains("To take it out of service: larder fsck --repair"))
         #expect(try larder("fsck", "--repair", "--json").status == 1)
         #expect(try larder("fsck").status == 0)
         #expect(try larder("prefetch", site).status == 0)
-        #expect(home.names(in: folder) == [name])
+        #expect(home.names(in: folder).count == 1)
         #expect(try larder("fsck").output.contains("all as they were fetched"))
     }
 }

@@ -60,15 +60,15 @@ import Testing
 
     @Test func `a changed byte is found, and what is cut short also when it has to be quick`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
-        let name = try #require(folder.names(in: "larder/bodies").first)
+        let name = try #require(folder.names(in: "larder/packs").first)
         var bytes = [UInt8](repeating: 7, count: 200_000)
         bytes[100_000] = 8
-        try folder.write(bytes, to: "larder/bodies/" + name)
+        try folder.write(bytes, to: "larder/packs/" + name)
         var quick = OfflineCheckOptions()
         quick.isQuick = true
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .mismatch)
         #expect(try await larder.checkOffline(origin.url("/"), options: quick).isClean)
-        try folder.write(Array(bytes.dropLast()), to: "larder/bodies/" + name)
+        try folder.write(Array(bytes.dropLast()), to: "larder/packs/" + name)
         #expect(verdicts(try await larder.checkOffline(origin.url("/"), options: quick))["/f.woff2"] == .missing)
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .missing)
     }

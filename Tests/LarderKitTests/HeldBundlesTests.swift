@@ -27,10 +27,10 @@ import Testing
 
     private let md5 = "\"md5\": \"1af6d6f2f682f76f80e606aeaaee1680\""
     private let sha256 = "\"sha256\": \"6d1cf22d7cc09b085dfc25ee1a1f3ae0265804c607bc2074ad253bcc82fd81ee\""
-    /// Puts bytes in the place of those of the body, which is a file.
+    /// Puts bytes in the place of those of the body, which is alone in its pack.
     private func damage(_ bytes: [UInt8]) throws {
-        let name = try #require(folder.names(in: "larder/bodies").first)
-        try folder.write(bytes, to: "larder/bodies/" + name)
+        let name = try #require(folder.names(in: "larder/packs").first)
+        try folder.write(bytes, to: "larder/packs/" + name)
     }
 
     @Test func `what was hashed before is not hashed again, and an inspection finds what changed since`() async throws {
@@ -54,7 +54,7 @@ import Testing
         #expect(try await verdict(md5).verdict == .verified)
         try damage([UInt8](repeating: 97, count: 99_999))
         #expect(try await verdict(md5).verdict == .missing)
-        folder.remove("larder/bodies/" + (try #require(folder.names(in: "larder/bodies").first)))
+        folder.remove("larder/packs/" + (try #require(folder.names(in: "larder/packs").first)))
         #expect(try await verdict(sha256).verdict == .missing)
     }
 

@@ -7,7 +7,7 @@ import Testing
         "Web": ["CICU"],
         "Markup": ["Web", "CXML2"],
         "Digest": ["COpenSSL"],
-        "Store": ["Web", "Digest", "CSQLite"],
+        "Store": ["Web", "Digest", "CSQLite", "CLinux"],
         "Fetch": ["Web", "CCurl"],
         "Bundles": ["Web", "Digest"],
         "Crawl": ["Web", "Markup", "Store", "Fetch", "Bundles"],

@@ -10,11 +10,12 @@ struct Stock {
 
     func href(_ page: Int) -> String { "http://\(site).test/\(page)" }
 
-    /// Some pages change with each visit, others with every second or third. Every third is too large for the database.
+    /// Some pages change with each visit, others with every second or third. Every third is too large for the database,
+    /// and the first for a pack.
     func body(_ page: Int, visit: Int64) -> [UInt8] {
         let text = Array("page \(page) of \(site), edition \(visit / Int64(1 + page % 3))\n".utf8)
         guard page % 3 == 0 else { return text }
-        let count = Limits.inlineBody + 1000 + page
+        let count = page == 0 ? Limits.packedBody + 1000 : 60_000 + page
         return [UInt8](unsafeUninitializedCapacity: count) { bytes, initialized in
             for place in 0..<count { bytes[place] = text[place % text.count] }
             initialized = count

@@ -6,7 +6,7 @@ import Testing
 @Suite struct InspectionTests {
     private let scratch: TemporaryFolder
     private let folder: StoreFolder
-    private static let large = [UInt8](repeating: 7, count: Limits.inlineBody + 1)
+    private static let large = [UInt8](repeating: 7, count: Limits.packedBody + 1)
 
     init() throws {
         scratch = try TemporaryFolder()

@@ -40,8 +40,8 @@ import Testing
         #expect(site.visits.map(\.responseCount) == [2])
     }
 
-    @Test(arguments: [Limits.inlineBody, Limits.inlineBody + 1, 3_000_000])
-    func `bodies on both sides of the inline limit come back whole`(byteCount: Int) throws {
+    @Test(arguments: [0, Limits.inlineBody, Limits.inlineBody + 1, Limits.packedBody, Limits.packedBody + 1, 3_000_000])
+    func `bodies come back whole, be they in the database, in a pack, or in a file`(byteCount: Int) throws {
         let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -50,12 +50,14 @@ import Testing
         let body = try #require(try reader.response(for: "http://a/")?.body)
         #expect(body.byteCount == byteCount)
         #expect(try #require(try reader.content(of: body)).load() == bytes)
-        #expect(scratch.names(in: "a/b/bodies").count == (byteCount > Limits.inlineBody ? 1 : 0))
+        #expect(scratch.names(in: "a/b/bodies").count == (byteCount > Limits.packedBody ? 1 : 0))
+        let isPacked = (Limits.inlineBody + 1...Limits.packedBody).contains(byteCount)
+        #expect(scratch.names(in: "a/b/packs").count == (isPacked ? 1 : 0))
         #expect(scratch.names(in: "a/b/incoming").isEmpty)
     }
 
     @Test func `equal bodies are kept once, whatever their URL and visit`() throws {
-        let large = [UInt8](repeating: 9, count: Limits.inlineBody * 2)
+        let large = [UInt8](repeating: 9, count: Limits.packedBody * 2)
         let writer = try StoreWriter(folder)
         for _ in 1...2 {
             let visit = try writer.begin(site: "s", start: ["s"], now: 1)
@@ -181,7 +183,7 @@ import Testing
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
         let queue = try WriteQueue(writer, visit: visit)
-        var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.inlineBody + 1))
+        var lost = try response("http://a/", [UInt8](repeating: 1, count: Limits.packedBody + 1))
         lost.body = .new(
             try NewBody(.file(path: scratch.write("gone", to: "gone")), form: "opaque", links: [], in: folder))
         try #require(scratch.names().contains("gone"))

@@ -59,6 +59,10 @@ final class ScanWorker {
         switch response.body {
         case .bytes(let bytes):
             return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
+        case .file(let path, let byteCount) where byteCount <= Limits.packedBody:
+            let bytes = try BodyContent.file(path: path).load()
+            response.body.discard()
+            return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
         case .file(let path, let byteCount) where byteCount <= Self.largestScan:
             let content = BodyContent.file(path: path)
             return try describe(try content.load(), content, response.fields, job, into: &result)

@@ -66,12 +66,7 @@ extension HoldingReport.Body {
         form = body.form
         title = body.title
         let content = try reader.content(of: body)
-        place =
-            switch content {
-            case .bytes: "larder.db"
-            case .file: "bodies/\(sha256)"
-            case nil: nil
-            }
+        place = content == nil ? nil : try reader.placeName(of: body)
         guard content != nil else {
             md5 = nil
             fault = "its bytes are gone or cut short"

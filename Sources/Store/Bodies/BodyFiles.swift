@@ -13,13 +13,21 @@ struct BodyFiles {
 
     /// Takes a file of `incoming`; it is moved, or removed when the store has the same. A file that was cut short is not.
     mutating func add(_ source: String, sha256 hex: String, byteCount: Int) {
-        let target = folder.bodyFile(sha256: hex)
-        var known = stat()
-        if stat(target, &known) == 0, Int(known.st_size) == byteCount {
+        if has(sha256: hex, byteCount: byteCount) {
             unlink(source)
         } else {
-            waiting.append((source, target))
+            waiting.append((source, folder.bodyFile(sha256: hex)))
         }
+    }
+
+    func has(sha256 hex: String, byteCount: Int) -> Bool {
+        var known = stat()
+        return stat(folder.bodyFile(sha256: hex), &known) == 0 && Int(known.st_size) == byteCount
+    }
+
+    /// What was taken and is not settled is nobody's.
+    mutating func forget() {
+        waiting.removeAll(keepingCapacity: true)
     }
 
     /// After this every body taken so far has its name and stays.
@@ -64,7 +72,7 @@ struct BodyFiles {
         return path
     }
 
-    private static func sync(_ path: String) throws(StoreError) {
+    static func sync(_ path: String) throws(StoreError) {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw StoreError(errno, doing: "open", path: path) }
         let code = fsync(file) == 0 ? 0 : errno

@@ -15,32 +15,57 @@ extension StoreWriter {
             try withoutReferences { () throws(StoreError) in
                 let bodiesBefore = try count("SELECT count(*) FROM body")
                 try removeOrphans()
-                if let limit {
-                    result.droppedVisits = try dropVisits(downTo: limit, progress)
-                    result.evictedURLs = try evict(downTo: limit, progress)
-                    let left = try usedByteCount() - limit
-                    if left > 0 { result.excess = left }
-                }
+                result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+                if let limit { try collect(downTo: limit, &result, progress) }
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
-            result.shrinkFailure = shrink()
+            result.shrinkFailure = shrink() ?? result.shrinkFailure
         }
         result.byteCountAfter = folder.byteCount
         return result
     }
 
+    private func collect(
+        downTo limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
+    ) throws(StoreError) {
+        var target = limit
+        // What is used takes more than that on the disk; how much more, only the disk tells.
+        for _ in 1...3 {
+            result.droppedVisits += try dropVisits(downTo: target, progress)
+            result.evictedURLs += try evict(downTo: target, progress)
+            result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+            let used = try usedByteCount()
+            guard used <= target else { break }
+            if folder.byteCount > limit { _ = shrink() }
+            if folder.byteCount > limit {
+                result.shrinkFailure = try thinPacks(wasteAllowed: 0)
+                _ = shrink()
+            }
+            let waste = folder.byteCount - limit
+            guard waste > 0 else { return }
+            target = used - waste
+        }
+        let left = try usedByteCount() - limit
+        if left > 0 { result.excess = left }
+    }
+
+    /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
+    private static let usualWaste = 0.25
+
     /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
-        try execute("PRAGMA foreign_keys = OFF", doing: "collect")
+        // What is given back to the disk was let go by rows that stay gone, even after a power cut.
+        try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
         let result = Result { () throws(StoreError) in try body() }
-        try execute("PRAGMA foreign_keys = ON", doing: "collect")
+        try execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;", doing: "collect")
         try result.get()
     }
 
     /// What the store would take on the disk if it had no room left in it.
     private func usedByteCount() throws(StoreError) -> Int64 {
         let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
-        return pages * (try count("PRAGMA page_size")) + folder.bodiesByteCount
+        let packed = try count("SELECT coalesce(sum(size), 0) FROM body WHERE pack IS NOT NULL")
+        return pages * (try count("PRAGMA page_size")) + packed + folder.bodiesByteCount
     }
 
     private func dropVisits(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
@@ -118,9 +143,9 @@ extension StoreWriter {
     /// False while somebody reads what was there before.
     private func isLogEmptied() throws(StoreError) -> Bool {
         // Readers are done soon, or not for a long time.
-        try execute("PRAGMA busy_timeout = 1000", doing: "shrink")
+        waitForOthers(milliseconds: 1000)
         let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
-        try execute("PRAGMA busy_timeout = \(Limits.busyMilliseconds)", doing: "shrink")
+        waitForOthers(milliseconds: Limits.busyMilliseconds)
         return !isBlocked
     }
 

@@ -21,7 +21,7 @@ extension StoreWriter {
         try eachRow(
             """
             SELECT DISTINCT lower(hex(body.sha256)) FROM body JOIN content ON content.body = body.id
-            WHERE content.bytes IS NULL
+            WHERE content.bytes IS NULL AND body.pack IS NULL
             """
         ) { known.insert($0.text(0)) }
         for name in folder.bodyFileNames where !known.contains(name) {

@@ -32,14 +32,18 @@ extension StoreReader {
             if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
         }
         findings.orphanBodies = Int(try orphanBodyCount())
-        findings.orphanFiles = folder.bodyFileNames.filter { !known.contains($0) }.sorted()
+        var packs: Set<Int64> = []
+        try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) }
+        findings.orphanFiles =
+            folder.bodyFileNames.filter { !known.contains($0) }.sorted()
+            + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
         return findings
     }
 
     /// Nil for a body that is what it should be.
     private func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
         guard let digest else { return "its digest has another length" }
-        guard let content = try place(of: body) else { return "its bytes are gone from the database" }
+        guard let content = try found(body) else { return "its bytes are gone" }
         let measured: (sha256: Digest, byteCount: Int)
         do throws(StoreError) {
             measured = try content.measure()

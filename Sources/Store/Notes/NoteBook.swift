@@ -24,9 +24,16 @@ package final class NoteBook {
 
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
         let connection = try Connection(folder.notes, access: .readWrite)
+        // SQLite does not wait for its turn to change how a database keeps its log.
+        let mode = try connection.prepare("PRAGMA journal_mode").first { $0.text(0) }
+        if mode != "wal" {
+            try StoreLocks(folder).whileAlone(.settingUp) { () throws(StoreError) in
+                try connection.execute("PRAGMA journal_mode = WAL", doing: "set up")
+            }
+        }
         try connection.execute(
             """
-            PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
+            PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
             \(missTable)
             """, doing: "set up")

@@ -60,7 +60,7 @@ package struct NewBody: Sendable {
     package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
-    /// the writer is small. Both happen on the thread that asks.
+    /// the writer is bounded. Both happen on the thread that asks.
     package init(
         _ content: BodyContent, form: String, title: String? = nil, links: [UInt8], in folder: StoreFolder
     ) throws(StoreError) {
@@ -68,7 +68,7 @@ package struct NewBody: Sendable {
         self.form = form
         self.title = title
         self.links = links
-        if case .bytes(let bytes) = content, bytes.count > Limits.inlineBody {
+        if case .bytes(let bytes) = content, bytes.count > Limits.packedBody {
             self.content = .file(path: try BodyFiles.write(bytes, in: folder))
         } else {
             self.content = content

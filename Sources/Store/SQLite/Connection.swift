@@ -35,7 +35,20 @@ final class Connection {
         self.path = path
         self.handle = opened
         sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, Limits.busyMilliseconds)
+        waitForOthers(milliseconds: Limits.busyMilliseconds)
+    }
+
+    /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to write lets go
+    /// of the database only shortly.
+    func waitForOthers(milliseconds: Int) {
+        let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
+        _ = sqlite3_busy_handler(
+            handle,
+            { most, attempts in
+                guard Int(attempts) < Int(bitPattern: most) else { return 0 }
+                usleep(1000)
+                return 1
+            }, most)
     }
 
     deinit {

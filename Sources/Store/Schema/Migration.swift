@@ -25,6 +25,7 @@ enum Migration {
     private static func run(_ step: Int64, _ connection: Connection) throws(StoreError) {
         switch step {
         case 1: try from1(connection)
+        case 2: try from2(connection)
         default: break
         }
     }
@@ -47,6 +48,20 @@ enum Migration {
             \(Schema.views)
             """, doing: "bring up to date")
         try fillTypes(connection)
+    }
+
+    /// Packs. What is held stays where it is.
+    private static func from2(_ connection: Connection) throws(StoreError) {
+        try connection.execute(
+            """
+            DROP VIEW larder_response;
+            DROP VIEW larder_body;
+            DROP VIEW larder_link;
+            ALTER TABLE body ADD COLUMN pack INTEGER;
+            ALTER TABLE body ADD COLUMN start INTEGER;
+            \(Schema.sinceVersion3)
+            \(Schema.views)
+            """, doing: "bring up to date")
     }
 
     /// A part at a time, so that memory stays constant.

@@ -2,7 +2,7 @@
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 2
+    static let version: Int64 = 3
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays as it is:
     /// `Migration` is for those who hold the store alone.
@@ -46,7 +46,8 @@ enum Schema {
 
     /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells apart; where it
     /// varies, to the fields in `variant`. A body is content as it is read (`form`: format and character set), shared by
-    /// every response that has it; its bytes stand apart so that counting bodies does not read them.
+    /// every response that has it; its bytes are in a pack, from `start` on, or stand apart, so that counting bodies does not
+    /// read them: in `content`, or in a file of their own.
     ///
     /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that a number is
     /// found in them without reading them as a list.
@@ -76,6 +77,8 @@ enum Schema {
             size INTEGER NOT NULL,
             md5 BLOB,
             title TEXT,
+            pack INTEGER,
+            start INTEGER,
             UNIQUE (sha256, form)
         ) STRICT;
         CREATE TABLE content (
@@ -84,7 +87,7 @@ enum Schema {
             bytes BLOB
         ) STRICT;
 
-        """ + sinceVersion2
+        """ + sinceVersion2 + sinceVersion3
 
     static let sinceVersion2 = """
         CREATE TABLE response (
@@ -123,6 +126,15 @@ enum Schema {
 
         """
 
+    /// How much of a pack is committed.
+    static let sinceVersion3 = """
+        CREATE TABLE pack (
+            number INTEGER PRIMARY KEY,
+            size INTEGER NOT NULL
+        ) STRICT;
+
+        """
+
     /// For people with `sqlite3`. They stay when the tables change.
     static let views = """
         CREATE VIEW larder_response AS
@@ -144,7 +156,11 @@ enum Schema {
             LEFT JOIN url AS referrer ON referrer.id = response.referrer;
         CREATE VIEW larder_body AS
             SELECT lower(hex(body.sha256)) AS sha256, lower(hex(body.md5)) AS md5, body.size, body.form, body.title,
-                iif(content.bytes IS NULL, 'bodies/' || lower(hex(body.sha256)), 'larder.db') AS place,
+                CASE
+                    WHEN body.pack IS NOT NULL THEN printf('packs/%016x', body.pack)
+                    WHEN content.bytes IS NULL THEN 'bodies/' || lower(hex(body.sha256))
+                    ELSE 'larder.db'
+                END AS place,
                 (SELECT count(*) FROM response WHERE response.body = body.id) AS responses
             FROM body JOIN content ON content.body = body.id;
         CREATE VIEW larder_link AS

@@ -15,7 +15,12 @@ package final class Gate<State>: @unchecked Sendable {
         mutex = .allocate(capacity: 1)
         condition = .allocate(capacity: 1)
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
+        // A clock that nobody sets.
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -33,6 +38,28 @@ package final class Gate<State>: @unchecked Sendable {
             pthread_mutex_unlock(mutex)
         }
         return body(&state)
+    }
+
+    /// Waits until `body` gives something, but not longer than this; then gives nil.
+    package func wait<Result>(atMost time: Duration, _ body: (inout State) -> Result?) -> Result? {
+        var deadline = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &deadline)
+        let (seconds, attoseconds) = time.components
+        deadline.tv_sec += Int(seconds)
+        deadline.tv_nsec += Int(attoseconds / 1_000_000_000)
+        if deadline.tv_nsec >= 1_000_000_000 {
+            deadline.tv_nsec -= 1_000_000_000
+            deadline.tv_sec += 1
+        }
+        pthread_mutex_lock(mutex)
+        defer {
+            pthread_cond_broadcast(condition)
+            pthread_mutex_unlock(mutex)
+        }
+        while true {
+            if let result = body(&state) { return result }
+            if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT { return body(&state) }
+        }
     }
 
     /// Waits until `body` gives something.

@@ -60,7 +60,7 @@ enum HoldingText {
         say("SHA-256", body.sha256)
         say("MD5", body.md5)
         say("damaged", body.fault)
-        say("kept in", body.place.map { $0 == "larder.db" ? $0 : "bodies/, named by its SHA-256" })
+        say("kept in", body.place)
     }
 
     private static func text(of links: HoldingReport.Links, _ listsLinks: Bool) -> [String] {

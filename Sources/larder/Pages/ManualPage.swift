@@ -54,6 +54,7 @@ enum ManualPage {
 
     static let files = [
         ("larder.db", "what is held, with views for sqlite3"),
+        ("packs/", "most bodies, many in each file"),
         ("bodies/", "large bodies, each named by its SHA-256"),
         ("partial/", "beginnings of bodies that wait to be gone on with"),
         ("quarantine/", "damaged bodies that larder fsck --repair took out of service"),

@@ -15,7 +15,7 @@ import Testing
         emptySize = store.folder.byteCount
     }
 
-    /// Bytes that are no other page's; 40 KB live in the database, 100 KB in a file.
+    /// Bytes that are no other page's, in a pack.
     private func page(_ href: String, byteCount: Int = 40_000, edition: Int = 0, fetched: Int64 = 1) throws
         -> NewResponse
     {
@@ -57,7 +57,8 @@ import Testing
         #expect(result.droppedVisits == 0 && result.evictedURLs == 0 && result.excess == nil)
         #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
         #expect(try held() == ["/a", "/large"])
-        #expect(store.scratch.names(in: "store/bodies").count == 1)
+        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        #expect(store.scratch.names(in: "store/packs").count == 1)
         #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/large", "/linked"])
         let again = try collect(nil)
         #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
@@ -72,7 +73,8 @@ import Testing
         let result = try collect(whole - 150_000)
         #expect(result.droppedVisits == 2)
         #expect(result.evictedURLs == 0 && result.excess == nil && result.removedBodies == 4)
-        #expect(result.byteCountAfter <= whole - 2 * 140_000)
+        // Of what is given back between bodies, the disk keeps a block that they share.
+        #expect(result.byteCountAfter <= whole - 2 * 140_000 + 2 * 4096)
         #expect(try store.site()?.visits.map(\.id) == [3, 4])
         #expect(try held() == ["/a", "/large", "/only-once"])
     }
@@ -122,7 +124,8 @@ import Testing
         var evicted: [String] = []
         var before = try held()
         while !before.isEmpty {
-            let result = try collect(store.folder.byteCount - 10_000)
+            // More than a pack may waste, and less than a body.
+            let result = try collect(store.folder.byteCount - 30_000)
             let after = try held()
             #expect(result.evictedURLs == 1 && after.count == before.count - 1)
             evicted += before.filter { !after.contains($0) }
@@ -130,7 +133,7 @@ import Testing
         }
         #expect(evicted == ["/old", "/newer", "/large", "/newest", "/served"])
         #expect(store.folder.byteCount == emptySize || store.folder.byteCount < emptySize + 70_000)
-        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
 
     @Test(arguments: [0.75, 0.5, 0.25])
@@ -177,7 +180,7 @@ import Testing
         #expect(try held() == ["/new"])
         #expect(try store.reader().response(for: "/new")?.body.flatMap(store.reader().content)?.load() == large)
         _ = try collect(0)
-        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        #expect(store.scratch.names(in: "store/packs").isEmpty)
     }
 
     @Test func `what a reader still knows of a body that has gone is never another's`() throws {

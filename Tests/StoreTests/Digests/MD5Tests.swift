@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MD5Tests {
     private let store: StockedFolder
-    private static let large = [UInt8](repeating: 5, count: Limits.inlineBody + 1)
+    private static let large = [UInt8](repeating: 5, count: Limits.packedBody + 1)
 
     init() throws {
         store = try StockedFolder()

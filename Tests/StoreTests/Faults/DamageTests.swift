@@ -7,7 +7,7 @@ import Testing
 /// A store whose files change behind its back: what is damaged is found, never shown as if it were good, and fetched again.
 @Suite struct DamageTests {
     private let store: StockedFolder
-    private static let large = [UInt8](repeating: 7, count: Limits.inlineBody + 1)
+    private static let large = [UInt8](repeating: 7, count: Limits.packedBody + 1)
     /// Found in the database's file by itself.
     private static let needle = "the quick brown needle"
 

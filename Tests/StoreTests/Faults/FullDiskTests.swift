@@ -45,10 +45,11 @@ struct FullDiskTests {
         return (first + 1000, nil)
     }
 
-    @Test("the same run goes on when there is room again", arguments: [50, 20_000, Limits.inlineBody + 1, 300_000])
+    @Test("the same run goes on when there is room again", arguments: [50, 20_000, 300_000, Limits.packedBody + 1])
     func goingOn(byteCount: Int) throws {
         // What is small leaves no room sooner.
         if byteCount < 1000 { try disk.resize(byteCount: 900_000) }
+        if byteCount > Limits.packedBody { try disk.resize(byteCount: 5_000_000) }
         let writer = try StoreWriter(folder)
         let visit = try writer.begin(site: "s", start: ["s"], now: 1)
         let (count, error) = fill(writer, visit, from: 0, byteCount: byteCount)

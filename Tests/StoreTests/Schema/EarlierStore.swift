@@ -6,7 +6,7 @@ import Digest
 enum EarlierStore {
     static let first = Array("first".utf8)
     static let second = Array("second".utf8)
-    static let large = (0..<Limits.inlineBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+    static let large = (0..<Limits.packedBody + 5).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
     /// Two sites: one with two complete visits, one with a visit that was interrupted after so many more pages.
     static func makeVersion1(in folder: StoreFolder, morePages: Int = 2) throws(StoreError) {

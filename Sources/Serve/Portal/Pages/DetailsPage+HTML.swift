@@ -72,11 +72,10 @@ extension DetailsPage {
                 html.element("span", ["class": "soft"], text: " does it")
             }
         }
-        switch content {
-        case .bytes: html.line("Kept in", "larder.db")
-        case .file: html.line("Kept in", "bodies/, named by its SHA-256")
-        case nil:
-            html.line("Kept in") { html in
+        html.line("Kept in") { html in
+            if let keptIn {
+                html.element("code", text: keptIn)
+            } else {
                 html.element("span", ["class": "badge warn"], text: "Damaged")
                 html.text(" Its bytes are gone or cut short; prefetch it again.")
             }

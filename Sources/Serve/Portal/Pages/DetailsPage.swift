@@ -15,7 +15,8 @@ struct DetailsPage: PortalPage {
     /// What readers get; nil when nothing is shown.
     let shown: HeldRow?
     /// Where the shown body's bytes are; nil without a body, and when they are gone.
-    let content: BodyContent?
+    /// From the store's folder on; nil when the bytes are not whole.
+    let keptIn: String?
     /// Of the shown body, as far as it is known or quickly had.
     let md5: [UInt8]?
     let links: [Links]
@@ -32,9 +33,12 @@ struct DetailsPage: PortalPage {
         self.href = href
         rows = try reader.rows(of: href)
         shown = rows.first { $0.isShown && $0.response.request == .get } ?? rows.first { $0.isShown } ?? rows.first
-        content = try shown?.response.body.map { (body) throws(StoreError) in try reader.content(of: body) } ?? nil
+        keptIn =
+            try shown?.response.body.flatMap { (body) throws(StoreError) in
+                try reader.content(of: body) == nil ? nil : try reader.placeName(of: body)
+            }
         md5 =
-            try content == nil
+            try keptIn == nil
             ? nil
             : shown?.response.body.flatMap { (body) throws(StoreError) in
                 try reader.md5(of: body, upTo: PortalLimits.digestedBytes)

@@ -1,0 +1,64 @@
+internal import Glibc
+
+/// A file with many bodies, one behind the other.
+///
+/// Its number is drawn by lot and not given again, so that a body that somebody looked up is in that very file or nowhere.
+struct Pack: Equatable {
+    let number: Int64
+    let name: String
+    let path: String
+
+    init(_ number: Int64, in folder: StoreFolder) {
+        let digits = String(number, radix: 16)
+        self.number = number
+        name = String(repeating: "0", count: max(0, 16 - digits.utf8.count)) + digits
+        path = folder.packs + "/" + name
+    }
+
+    /// Nil for a name that no pack has.
+    init?(named name: String, in folder: StoreFolder) {
+        guard name.utf8.count == 16, let number = Int64(name, radix: 16), number > 0 else { return nil }
+        self.init(number, in: folder)
+        guard self.name == name else { return nil }
+    }
+
+    static func drawn(in folder: StoreFolder) -> Pack { Pack(.random(in: 1...Int64.max), in: folder) }
+
+    /// Nil where there is no such file.
+    var byteCount: Int64? {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int64(status.st_size) : nil
+    }
+
+    /// What it takes on the disk: less than its size where room was given back.
+    var byteCountOnDisk: Int64 {
+        var status = stat()
+        return stat(path, &status) == 0 ? min(Int64(status.st_blocks) * 512, Int64(status.st_size)) : 0
+    }
+
+    /// The bytes of a body, fewer where the file ends before; nil where there is no such file.
+    func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            if errno == ENOENT { return nil }
+            throw StoreError(errno, doing: "open", path: path)
+        }
+        defer { close(file) }
+        var code: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
+            while count < byteCount, code == 0 {
+                let read = pread(file, bytes.baseAddress?.advanced(by: count), byteCount - count, off_t(start) + count)
+                if read == 0 { break }
+                if read > 0 { count += read } else if errno != EINTR { code = errno }
+            }
+        }
+        guard code == 0 else { throw StoreError(code, doing: "read", path: path) }
+        return bytes
+    }
+}
+
+/// Where a body is among the packs.
+struct PackPlace: Equatable {
+    let pack: Int64
+    let start: Int64
+}

@@ -1,0 +1,37 @@
+internal import Glibc
+
+/// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their room back, waits
+/// for those who may still know them by their earlier places.
+struct ReadersLock: ~Copyable {
+    private let file: Int32
+    private let folder: StoreFolder
+
+    /// Without a file to lock nobody has ever written.
+    init(_ folder: StoreFolder) {
+        self.folder = folder
+        file = open(folder.locks, O_RDONLY | O_CLOEXEC)
+    }
+
+    deinit {
+        if file >= 0 { close(file) }
+    }
+
+    func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard file >= 0 else { return try body() }
+        try lock(F_RDLCK)
+        let result: Result
+        do throws(StoreError) {
+            result = try body()
+        } catch {
+            // The first error is the one that tells.
+            try? lock(F_UNLCK)
+            throw error
+        }
+        try lock(F_UNLCK)
+        return result
+    }
+
+    private func lock(_ type: Int32) throws(StoreError) {
+        _ = try StoreLocks.lock(file, of: folder, StoreLocks.Task.reading.rawValue, type, waiting: true)
+    }
+}

@@ -1,0 +1,141 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// Bodies that share files: who appends to which, what a kill leaves, and what damage costs.
+@Suite struct PackTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder()
+    }
+
+    private static func bytes(_ seed: UInt8, count: Int = 5000) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ seed }
+    }
+
+    private func page(_ href: String, _ seed: UInt8) throws -> NewResponse {
+        try store.response(href, bytes: Self.bytes(seed))
+    }
+
+    private func content(_ href: String) throws -> [UInt8]? {
+        let reader = try store.reader()
+        return try reader.response(for: href)?.body.flatMap { try reader.content(of: $0) }?.load()
+    }
+
+    private var packs: [String] { store.scratch.names(in: "store/packs").sorted() }
+
+    private func pack() throws -> (path: String, bytes: [UInt8]) {
+        let name = "store/packs/" + (try #require(packs.first))
+        return (name, try BodyContent.file(path: store.scratch.file(name)).load())
+    }
+
+    @Test func `one pack takes the bodies of one visit after the other`() throws {
+        for visit in 1...3 as ClosedRange<UInt8> { try store.visit([page("/\(visit)", visit), page("/same", 9)]) }
+        #expect(packs.count == 1)
+        #expect(try pack().bytes == [1, 9, 2, 3].flatMap { Self.bytes($0) })
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(
+            try store.column("SELECT DISTINCT place FROM larder_body") == ["packs/\(try #require(packs.first))"])
+    }
+
+    @Test func `two writers at a time append to two packs, and the next writer to one of them`() throws {
+        let writers = try ["a", "b"].map { site in
+            let writer = try StoreWriter(store.folder)
+            return (writer, try writer.begin(site: site, start: [site], now: 1))
+        }
+        for (number, (writer, visit)) in writers.enumerated() {
+            try writer.add([page("/\(number)", UInt8(number))], to: visit)
+        }
+        for (number, (writer, visit)) in writers.enumerated() {
+            try writer.add([page("/more\(number)", UInt8(10 + number))], to: visit)
+            try writer.end(visit, .publish(now: 2))
+        }
+        #expect(packs.count == 2)
+        #expect(try content("/more1") == Self.bytes(11))
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `what a killed run appended without committing it is written over`() throws {
+        try store.visit([page("/1", 1)])
+        let (path, bytes) = try pack()
+        try store.scratch.write(bytes + Self.bytes(66, count: 100_000), to: path)
+        #expect(try store.inspect().isSound)
+        try store.visit([page("/2", 2)])
+        #expect(packs.count == 1)
+        #expect(try pack().bytes == Self.bytes(1) + Self.bytes(2))
+        #expect(try content("/1") == Self.bytes(1))
+    }
+
+    @Test func `a pack of which nothing was committed is found, and used by the next writer`() throws {
+        try store.visit([store.response("/", "tiny")])
+        mkdir(store.folder.packs, 0o755)
+        try store.scratch.write(Self.bytes(66), to: "store/packs/00000000000000ff")
+        try store.scratch.write("no pack", to: "store/packs/readme")
+        #expect(try store.inspect().orphanFiles == ["00000000000000ff"])
+        try store.visit([page("/1", 1)])
+        #expect(packs == ["00000000000000ff", "readme"])
+        #expect(try pack().bytes == Self.bytes(1))
+    }
+
+    @Test func `what is rolled back leaves neither rows nor bytes`() throws {
+        try store.visit([page("/1", 1)])
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.put([page("/2", 2)], links: [], to: visit)
+        var lost = try page("/3", 3)
+        lost.body = .new(
+            try NewBody(
+                .file(path: store.scratch.write("gone", to: "gone")), form: "opaque", links: [], in: store.folder))
+        store.scratch.remove("gone")
+        try writer.put([lost], links: [], to: visit)
+        #expect(throws: StoreError.self) { try writer.commit() }
+        #expect(try pack().bytes == Self.bytes(1))
+        try writer.add([page("/4", 4)], to: visit)
+        try writer.end(visit, .publish(now: 4))
+        #expect(try pack().bytes == Self.bytes(1) + Self.bytes(4))
+        #expect(try content("/2") == nil)
+        #expect(try content("/4") == Self.bytes(4))
+        #expect(try store.inspect().isSound)
+    }
+
+    enum Damage: CaseIterable {
+        case cutShort, gone, emptied, changed
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `a damaged pack costs the bodies that were damaged, and the next prefetch brings them back`(
+        damage: Damage
+    ) throws {
+        try store.visit([page("/1", 1), page("/2", 2), store.response("/tiny", "tiny")])
+        var (path, bytes) = try pack()
+        switch damage {
+        case .cutShort: try store.scratch.write(Array(bytes.dropLast()), to: path)
+        case .gone: store.scratch.remove(path)
+        case .emptied: try store.scratch.write([], to: path)
+        case .changed:
+            bytes[7000] ^= 1
+            try store.scratch.write(bytes, to: path)
+        }
+        let isSecondOnly = damage == .cutShort || damage == .changed
+        let findings = try store.inspect()
+        #expect(findings.damaged.map(\.addresses) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
+        if damage == .changed {
+            try StoreWriter(store.folder).repair(findings)
+            let kept = store.scratch.names(in: "store/quarantine")
+            #expect(kept == findings.damaged.map(\.sha256))
+            let aside = try BodyContent.file(path: store.scratch.file("store/quarantine/\(kept[0])")).load()
+            #expect(aside == Array(bytes[5000...]))
+        } else {
+            #expect(try content("/2") == nil)
+            #expect(try (content("/1") != nil) == isSecondOnly)
+        }
+        try store.visit([page("/1", 1), page("/2", 2)])
+        #expect(try content("/1") == Self.bytes(1))
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(try content("/tiny") == Array("tiny".utf8))
+        #expect(try store.inspect().isSound)
+    }
+}
