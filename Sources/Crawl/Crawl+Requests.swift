@@ -50,7 +50,8 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. False for a redirect that leads nowhere.
+    /// Goes on from what is held without asking for it. False for what is not to be kept, and for a redirect that leads
+    /// nowhere.
     @discardableResult
     private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
         frontier.came(number, from: held.flags.reach)
@@ -58,23 +59,40 @@ extension Crawl {
             return frontier.redirected(number, to: redirect.url, isRecalled: true)
         }
         frontier.recalled(number)
-        try follow(number, held)
-        return true
+        return try follow(number, held)
     }
 
-    /// The links of what is held, out of their lists: its body is looked into only where there are none.
-    func follow(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) {
-        guard let recall else { return }
-        // Of what a sitemap names, its list does not tell what is another sitemap.
-        guard frontier.role(of: number) != .guide else { return scan(number, frontier.url(number), .held(held)) }
+    /// The links of what is held, out of their lists: its body is looked into only where there are none. False when it is
+    /// not to be kept.
+    @discardableResult
+    func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
+        guard let recall else { return true }
+        let isLeftOut =
+            mayLeaveOut && plan.manners.obeysNoindex && held.flags.contains(.saysNoindex)
+            && frontier.mayBeLeftOut(number)
+        if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
+        // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
+        guard frontier.role(of: number) != .guide, plan.manners.nofollow != .links else {
+            scan(number, frontier.url(number), .held(held))
+            return !isLeftOut
+        }
+        let isLeft = plan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
         let isListed = try storing { () throws(StoreError) in
             try recall.eachLink(of: held) { heard, kind in
+                if kind.role == .page ? isLeft : isLeftOut { return }
                 frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)
             } new: { link in
-                frontier.found(link, by: number)
+                var link = link
+                link.isNofollow = isLeft && link.role == .page
+                return isLeftOut && link.role != .page ? nil : frontier.found(link, by: number)
             }
         }
-        if !isListed { scan(number, frontier.url(number), .held(held)) }
+        if !isListed {
+            scan(number, frontier.url(number), .held(held))
+        } else if isLeftOut {
+            frontier.leaveOut(number)
+        }
+        return !isLeftOut
     }
 
     /// Keeps in this visit what an earlier one has.
@@ -86,7 +104,7 @@ extension Crawl {
         new.number = number
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number))
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
     }
 }

@@ -5,8 +5,9 @@ package final class WriteQueue: Sendable {
     private struct Batch {
         var responses: [NewResponse] = []
         var links: [NewLinks] = []
+        var missing: [String] = []
 
-        var isEmpty: Bool { responses.isEmpty && links.isEmpty }
+        var isEmpty: Bool { responses.isEmpty && links.isEmpty && missing.isEmpty }
     }
 
     private struct State {
@@ -28,6 +29,7 @@ package final class WriteQueue: Sendable {
             do throws(StoreError) {
                 while let batch = Self.nextBatch(gate) {
                     try lent.writer.add(batch.responses, links: batch.links, to: visit)
+                    try lent.writer.mark(softNotFound: batch.missing, in: visit)
                 }
                 try lent.writer.end(visit, try gate.change { $0.ending }())
             } catch {
@@ -50,6 +52,11 @@ package final class WriteQueue: Sendable {
     /// After the response whose body has the links. Does not wait.
     package func addWithoutWaiting(_ links: NewLinks) throws(StoreError) {
         try add(links.count * 24, limit: .max) { $0.links.append(links) }
+    }
+
+    /// What turned out to say that there is nothing, after its response was added. Does not wait.
+    package func addWithoutWaiting(softNotFound href: String) throws(StoreError) {
+        try add(href.utf8.count, limit: .max) { $0.missing.append(href) }
     }
 
     private func add(_ size: Int, limit: Int, put: (inout Batch) -> Void) throws(StoreError) {

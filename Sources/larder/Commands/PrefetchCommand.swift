@@ -15,7 +15,9 @@ enum PrefetchCommand {
                 }
             }
             terminal.show("")
-            terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
+            terminal.say(
+                arguments.has(.json)
+                    ? report.json : PrefetchSummary.text(of: report, arguments, again: "prefetch", arguments.operands))
             return worse(status(of: report, terminal), try await collect(arguments, terminal))
         }
     }

@@ -12,6 +12,8 @@ extension Arguments {
         options.guesses = !has(.noGuesses)
         options.connectionsPerHost = try number(.perHost, in: 1...256)
         options.robots = try choice(.robots) ?? .obey
+        options.nofollow = try choice(.nofollow)
+        options.noindex = try choice(.noindex) ?? .ignore
         options.limits.pages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)
