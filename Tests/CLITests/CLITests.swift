@@ -147,6 +147,10 @@ import Web
             "larder: larder prefetch wants URL...|MANIFEST, such as: larder prefetch https://example.com/docs/\n"
         ),
         (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
+        (
+            ["prefetch", "file:///etc/passwd"], 2,
+            "larder: file:///etc/passwd cannot be prefetched: only http and https can\n"
+        ),
         (["prefetch", "ftp://a.test/"], 2, "larder: ftp://a.test/ cannot be prefetched: only http and https can\n"),
         (
             ["prefetch", "http://user:secret@a.test/"], 2,

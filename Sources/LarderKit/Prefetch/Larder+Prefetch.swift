@@ -196,7 +196,7 @@ extension Larder {
     static func startURL(_ text: String) throws(LarderError) -> WebURL {
         var url = WebURL(hasScheme(text) ? text : "https://" + text)
         if let given = url, !hasScheme(text), given.isLoopback { url = WebURL("http://" + text) }
-        guard let url, !url.host.isEmpty else {
+        guard let url, !url.isHTTP || !url.host.isEmpty else {
             throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {

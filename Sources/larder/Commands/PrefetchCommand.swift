@@ -51,7 +51,9 @@ enum PrefetchCommand {
             return .incomplete
         }
         guard report.isPublished else {
-            let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
+            let reason =
+                report.missing.first.map { "\($0.url): \($0.reason)" }
+                ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again")
             return .unable
         }
