@@ -61,6 +61,29 @@ import Testing
         #expect(obeying.skipped.map(\.url) == [origin.url("/a")])
     }
 
+    @Test func `an update does as the prefetch did, unless it is told otherwise`() async throws {
+        origin.on("/robots.txt", .file("User-agent: *\nDisallow: /b", type: "text/plain"))
+        origin.on("/a", .page("<a href=/b>b</a>"))
+        #expect(try await prefetch { $0.nofollow = .ignore }.skipped.map(\.url) == [origin.url("/b")])
+        var options = PrefetchOptions()
+        options.robots = .ignore
+        let lax = try await larder.update(options: options)[0]
+        #expect(lax.robots == .ignore && lax.nofollow == .ignore)
+        #expect(lax.pages == 3)
+        options = PrefetchOptions()
+        options.nofollow = .pages
+        let strict = try await larder.update(options: options)[0]
+        #expect(strict.robots == .ignore)
+        #expect(strict.skipped.map(\.url) == [origin.url("/a")])
+    }
+
+    @Test(arguments: [NofollowPolicy.pages, .links])
+    func `what was left alone is not missing offline`(nofollow: NofollowPolicy) async throws {
+        if nofollow == .links { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
+        #expect(try await prefetch { $0.nofollow = nofollow }.pages == 1)
+        #expect(try await larder.checkOffline(origin.url("/")).isClean)
+    }
+
     @Test func `an update keeps to the number of pages that is wanted; a prefetch that wants more goes on`()
         async throws
     {

@@ -123,7 +123,7 @@ extension Larder {
         plan.connectionsPerHost = options.connectionsPerHost
         plan.scanThreads = options.scanThreads
         plan.productToken = Self.productToken
-        plan.obeysRobots = options.robots == .obey
+        plan.obeysRobots = settings.robots == .obey
         plan.manners = settings.manners
         plan.followsGuesses = options.guesses
         plan.mayReachPrivate = options.network.mayReachPrivate

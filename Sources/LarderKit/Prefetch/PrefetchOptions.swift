@@ -8,11 +8,12 @@ public struct PrefetchOptions: Sendable {
     public var policy = Policy.revalidate
     /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
-    public var robots = RobotsPolicy.obey
+    /// Nil for `obey`; in an update, for what held the last time, as with the two below.
+    public var robots: RobotsPolicy?
     /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is ignored.
     public var nofollow: NofollowPolicy?
-    /// Whether pages that say `noindex` are read for their links alone. Those are words to search engines.
-    public var noindex = RobotsPolicy.ignore
+    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for `ignore`.
+    public var noindex: RobotsPolicy?
     public var network = NetworkOptions()
     /// Scripts' strings that may be links are tried.
     public var guesses = true

@@ -19,11 +19,11 @@ struct SiteSettings: Sendable, Equatable {
         scope = ScopeOptions(
             extent: ScopeOptions.Extent(rawValue: options.scope.extent.rawValue) ?? .host,
             include: options.scope.include, exclude: options.scope.exclude, depth: options.scope.depth)
-        robots = options.robots
+        robots = options.robots ?? .obey
         rules = options.rules
         guesses = options.guesses
         nofollow = options.nofollow
-        noindex = options.noindex
+        noindex = options.noindex ?? .ignore
         maxPages = options.limits.pages
     }
 
@@ -65,11 +65,11 @@ struct SiteSettings: Sendable, Equatable {
         options.scope.include = scope.include
         options.scope.exclude = scope.exclude
         options.scope.depth = scope.depth
-        options.robots = robots
+        options.robots = options.robots ?? robots
         options.rules = rules
         options.guesses = guesses
-        options.nofollow = nofollow
-        options.noindex = noindex
+        options.nofollow = options.nofollow ?? nofollow
+        options.noindex = options.noindex ?? noindex
         options.limits.pages = options.limits.pages ?? maxPages
     }
 

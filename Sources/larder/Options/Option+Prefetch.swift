@@ -4,8 +4,10 @@ extension Option {
         [.store, .json, .quiet, .base] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet] + mannerOptions.filter { ![.nofollow, .noindex].contains($0) }
+        [.store, .json, .quiet] + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+
+    private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
 
     static let plan: [Option] =
         [.json, .quiet, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
