@@ -15,6 +15,11 @@ extension Crawl {
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
+            if response.status == 412, held != nil {
+                // A server that does not understand the conditions is asked without them.
+                response.body.discard()
+                return fetch(result.number, result.url)
+            }
             if response.status == 304, let held {
                 try confirmed(result, response, held)
             } else {

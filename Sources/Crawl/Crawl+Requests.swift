@@ -26,7 +26,12 @@ extension Crawl {
             fetch(number, url, fields)
         case .validate(let held, let fields)?:
             asked[number] = held
-            fetch(number, url, fields)
+            // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
+            if let part = partials.take(url.href) {
+                fetch(number, url, resume: PartialBody(part))
+            } else {
+                fetch(number, url, fields)
+            }
         case .done(let held)?:
             try recalled(number, url, held)
         case .reuse(let held)?:
@@ -34,12 +39,12 @@ extension Crawl {
         }
     }
 
-    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields()) {
+    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
         var request = FetchRequest(number: number, url: url, fields: fields)
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
-        if asked[number] == nil { request.resume = partials.take(url.href).map(PartialBody.init) }
+        request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
         loop.start(request)
     }
 
