@@ -30,6 +30,16 @@ package struct Manifest: Sendable, Equatable {
         package var exclude: [String] = []
         /// `Name: value` for every host, or `example.com Name: value` for one.
         package var headers: [String] = []
+        package enum Nofollow: String, Sendable, CaseIterable {
+            case ignore, pages, links
+        }
+
+        package enum Noindex: String, Sendable, CaseIterable {
+            case obey, ignore
+        }
+
+        package var nofollow: Nofollow?
+        package var noindex: Noindex?
         package var policy: CachePolicy?
         /// As `CacheRules.Rule` reads them.
         package var rules: [String] = []

@@ -15,6 +15,11 @@ extension Crawl {
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
+            if response.status == 412, held != nil {
+                // A server that does not understand the conditions is asked without them.
+                response.body.discard()
+                return fetch(result.number, result.url)
+            }
             if response.status == 304, let held {
                 try confirmed(result, response, held)
             } else {
@@ -34,7 +39,7 @@ extension Crawl {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
-            try follow(number, held)
+            try follow(number, held, mayLeaveOut: false)
         case .waiting:
             // It is tried again, and asked by the same conditions.
             break
@@ -69,8 +74,9 @@ extension Crawl {
         frontier.succeeded(result.number, after: result.exchange?.timings.latency)
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0
-        try keep(result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch())
-        try follow(result.number, held)
+        if try follow(result.number, held) {
+            try keep(result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch())
+        }
     }
 
     private func answered(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
@@ -99,6 +105,7 @@ extension Crawl {
             number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
+        job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         scanning += 1
         scanningByteCount += job.byteCount
@@ -113,7 +120,7 @@ extension Crawl {
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
         let known = UInt32(frontier.urls.count)
         var links = NewLinks(from: target(result.number))
-        for link in result.links {
+        for link in result.links where !result.isLeftOut || link.role == .page {
             let target = target(frontier.found(link, by: result.number))
             if link.isGuess {
                 links.guesses.append(target)
@@ -125,6 +132,7 @@ extension Crawl {
                 }
             }
         }
+        if result.isLeftOut { return frontier.leaveOut(result.number) }
         if let print = result.print {
             frontier.read(result.number, print, newFrom: known, saysNotFound: result.saysNotFound)
         }

@@ -26,7 +26,12 @@ extension Crawl {
             fetch(number, url, fields)
         case .validate(let held, let fields)?:
             asked[number] = held
-            fetch(number, url, fields)
+            // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
+            if let part = partials.take(url.href) {
+                fetch(number, url, resume: PartialBody(part))
+            } else {
+                fetch(number, url, fields)
+            }
         case .done(let held)?:
             try recalled(number, url, held)
         case .reuse(let held)?:
@@ -34,12 +39,12 @@ extension Crawl {
         }
     }
 
-    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields()) {
+    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
         var request = FetchRequest(number: number, url: url, fields: fields)
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
-        if asked[number] == nil { request.resume = partials.take(url.href).map(PartialBody.init) }
+        request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
         loop.start(request)
     }
 
@@ -50,7 +55,8 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. False for a redirect that leads nowhere.
+    /// Goes on from what is held without asking for it. False for what is not to be kept, and for a redirect that leads
+    /// nowhere.
     @discardableResult
     private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
         frontier.came(number, from: held.flags.reach)
@@ -58,23 +64,40 @@ extension Crawl {
             return frontier.redirected(number, to: redirect.url, isRecalled: true)
         }
         frontier.recalled(number)
-        try follow(number, held)
-        return true
+        return try follow(number, held)
     }
 
-    /// The links of what is held, out of their lists: its body is looked into only where there are none.
-    func follow(_ number: UInt32, _ held: StoredResponse) throws(CrawlError) {
-        guard let recall else { return }
-        // Of what a sitemap names, its list does not tell what is another sitemap.
-        guard frontier.role(of: number) != .guide else { return scan(number, frontier.url(number), .held(held)) }
+    /// The links of what is held, out of their lists: its body is looked into only where there are none. False when it is
+    /// not to be kept.
+    @discardableResult
+    func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
+        guard let recall else { return true }
+        let isLeftOut =
+            mayLeaveOut && plan.manners.obeysNoindex && held.flags.contains(.saysNoindex)
+            && frontier.mayBeLeftOut(number)
+        if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
+        // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
+        guard frontier.role(of: number) != .guide, plan.manners.nofollow != .links else {
+            scan(number, frontier.url(number), .held(held))
+            return !isLeftOut
+        }
+        let isLeft = plan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
         let isListed = try storing { () throws(StoreError) in
             try recall.eachLink(of: held) { heard, kind in
+                if kind.role == .page ? isLeft : isLeftOut { return }
                 frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)
             } new: { link in
-                frontier.found(link, by: number)
+                var link = link
+                link.isNofollow = isLeft && link.role == .page
+                return isLeftOut && link.role != .page ? nil : frontier.found(link, by: number)
             }
         }
-        if !isListed { scan(number, frontier.url(number), .held(held)) }
+        if !isListed {
+            scan(number, frontier.url(number), .held(held))
+        } else if isLeftOut {
+            frontier.leaveOut(number)
+        }
+        return !isLeftOut
     }
 
     /// Keeps in this visit what an earlier one has.
@@ -86,7 +109,7 @@ extension Crawl {
         new.number = number
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number))
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
     }
 }

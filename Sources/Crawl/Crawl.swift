@@ -50,7 +50,8 @@ package final class Crawl {
         do throws(StoreError) {
             let writer = try StoreWriter(plan.folder)
             let visit = try writer.begin(
-                site: plan.site, start: plan.start.map(\.href), now: Self.secondsSinceEpoch())
+                site: plan.site, start: plan.start.map(\.href), now: Self.secondsSinceEpoch(),
+                beyond: plan.beyond, isGated: plan.gate != nil)
             try writer.keep(settings: plan.settings, of: visit)
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
             recall = try Recall(plan.folder, visit: visit, policy: plan.policy, rules: plan.rules)
@@ -59,9 +60,11 @@ package final class Crawl {
             self.writes = writes
             let folder = plan.folder
             let inspection = plan.rules.inspection
+            let (manners, productToken) = (plan.manners, plan.productToken)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
-                ScanWorker(folder, writes: writes, inspection: inspection)
+                ScanWorker(
+                    folder, writes: writes, inspection: inspection, manners: manners, productToken: productToken)
             } wake: {
                 waker.wake()
             }
@@ -92,7 +95,11 @@ package final class Crawl {
             failure = failure ?? error
         }
         report.tell(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
+            for missing in report.missing where missing.failure == .softNotFound {
+                try writes.addWithoutWaiting(softNotFound: missing.url.href)
+            }
             try end(hasFailed: failure != nil)
         } catch {
             // The first error is the one that tells.
@@ -112,11 +119,11 @@ package final class Crawl {
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
         let ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
-        guard case .publish = ending, let gate = plan.gate else { return try writes.finish(ending) }
+        guard ending.isPublishing, let gate = plan.gate else { return try writes.finish(ending) }
         let visit = report.visit
         let passed = Atomic(true)
         try writes.finish { () throws(StoreError) in
-            if try gate(visit) { return ending }
+            if try gate(visit) { return .publish(now: now) }
             passed.store(false, ordering: .relaxed)
             return .holdBack(now: now)
         }

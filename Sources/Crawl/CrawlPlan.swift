@@ -10,6 +10,8 @@ package struct CrawlPlan: Sendable {
     package var sitemaps: [WebURL] = []
     /// What the site needs, whether a page says so or not.
     package var requisites: [WebURL] = []
+    /// The number of pages by which the last visit may have ended, where this one may have more.
+    package var beyond: Int?
     /// What was looked for in the larder and not held.
     package var missed: [(url: WebURL, isPage: Bool)] = []
     /// Asked whether a complete visit, all of which is stored, may be published.
@@ -23,6 +25,7 @@ package struct CrawlPlan: Sendable {
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
     package var obeysRobots = true
+    package var manners = PageManners()
     package var followsGuesses = true
     /// Lets public servers lead to private addresses.
     package var mayReachPrivate = false

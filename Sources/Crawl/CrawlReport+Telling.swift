@@ -46,20 +46,25 @@ extension CrawlReport {
                 missing.append(
                     missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
-                skipped.append(
-                    Skipped(url: frontier.url(number), reason: reason, referrer: frontier.referrer(of: number)))
+                skipped.append(skipped(number, reason, frontier))
             case .queued, .running, .waiting:
                 if let limit = frontier.limit {
-                    skipped.append(
-                        Skipped(
-                            url: frontier.url(number), reason: .limit(limit), referrer: frontier.referrer(of: number)))
+                    skipped.append(skipped(number, .limit(limit), frontier))
                 } else {
                     self.isInterrupted = true
                 }
             }
         }
+        // A limit that kept nothing out did not end anything.
+        if !skipped.contains(where: \.reason.isOfLimit) { limit = nil }
         // A visit of which not even the start was reached says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
+    }
+
+    private func skipped(_ number: UInt32, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
+        Skipped(
+            url: frontier.url(number), reason: reason, referrer: frontier.referrer(of: number),
+            isRequisite: frontier.role(of: number) == .requisite && !frontier.entry(number).isGuess)
     }
 
     private func missing(
@@ -71,7 +76,13 @@ extension CrawlReport {
     }
 
     func ending(now: Int64) -> VisitEnding {
-        if isPublished { return .publish(now: now) }
+        if isPublished {
+            switch limit {
+            // So many pages are what is wanted of the site; the others are what one run may cost.
+            case .pages, nil: return .publish(now: now)
+            case .byteCount, .time: return .publishSoFar
+            }
+        }
         return isInterrupted ? .keepOpen : .forget
     }
 }

@@ -26,7 +26,7 @@ package struct CrawlReport: Sendable {
     /// The limit that ended the crawl, or kept pages out.
     package var limit: CrawlLimits.Reached?
     package var traps: [TrapReason] = []
-    /// Certificates were not looked at.
+    /// Certificates are not looked at.
     package var isInsecure = false
     /// What came over the network.
     package var wireByteCount = 0
@@ -52,5 +52,7 @@ package struct CrawlReport: Sendable {
         package var url: WebURL
         package var reason: SkipReason
         package var referrer: WebURL?
+        /// Something that is held needs it.
+        package var isRequisite: Bool
     }
 }

@@ -131,8 +131,11 @@ extension FetchLoop {
             let code = larder_curl_message_result(message)
             guard let transfer = running[handle] else { continue }
             let url = transfer.request?.url
+            let count = results.count
             finish(transfer, code)
-            if code != CURLE_OK, let url, case .failure(let failure)? = results.last?.outcome { share(failure, url) }
+            if code != CURLE_OK, results.count > count, let url, case .failure(let failure)? = results.last?.outcome {
+                share(failure, url)
+            }
             // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up the next.
             if code == CURLE_OK { idle.append(transfer) }
         }
@@ -143,7 +146,9 @@ extension FetchLoop {
         curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
         setup.rate?.take(transfer.uncounted())
+        let again = transfer.requestAsSent(code)
         guard let result = transfer.finish(code) else { return }
+        if let again { return begin(again) }
         if case .response(let response) = result.outcome, result.exchange?.security == .verified,
             let value = response.fields["Strict-Transport-Security"]
         {

@@ -14,6 +14,8 @@ package enum Limits {
     static let queuedBytes = 2 * 1024 * 1024
     /// An interrupted visit is gone on with for so long; afterwards its site is visited anew.
     static let secondsToContinue: Int64 = 24 * 60 * 60
+    /// The same of one that ended by a limit, and is served as far as it came: a large site may take some nights.
+    static let secondsToGoBeyond: Int64 = 14 * 24 * 60 * 60
     /// How long a connection waits for another process to let go of the database.
     static let busyMilliseconds = 10_000
 }

@@ -57,10 +57,19 @@ package final class StoreWriter {
             """)
     }
 
-    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one.
-    package func begin(site name: String, start: [String], now: Int64) throws(StoreError) -> OpenVisit {
+    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one. With
+    /// `beyond`, the one that is served is gone on with when it has so many pages: it ended there by a limit. A gated run
+    /// adds nothing to what is served.
+    package func begin(
+        site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false
+    ) throws(StoreError) -> OpenVisit {
         let site = try hold(site: name, start: .text(start.joined(separator: "\n")))
         do throws(StoreError) {
+            if isGated {
+                try finishServed(of: site, now: now)
+            } else if let pages {
+                try reopen(site, beyond: pages)
+            }
             let visit = try openVisit(of: site, now: now)
             openSites.insert(site)
             return visit
@@ -94,12 +103,16 @@ package final class StoreWriter {
         // What is older would be published as if it were today's, and what is older than another visit hides behind it.
         let unfinished = try connection.prepare(
             """
-            SELECT id FROM visit WHERE site = ?1 AND finished IS NULL AND started > ?2
+            SELECT id FROM visit WHERE site = ?1 AND finished IS NULL
+                AND started > iif(id = (SELECT published FROM site WHERE id = ?1), ?3, ?2)
                 AND id = (SELECT max(id) FROM visit WHERE site = ?1)
             """
-        ).first(.integer(site), .integer(now - Limits.secondsToContinue)) { $0.integer(0) }
+        ).first(
+            .integer(site), .integer(now - Limits.secondsToContinue), .integer(now - Limits.secondsToGoBeyond)
+        ) { $0.integer(0) }
         if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
+        try finishServed(of: site, now: now)
         try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(.integer(site), .integer(now))
         return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
     }
@@ -172,15 +185,18 @@ package final class StoreWriter {
                 try connection.prepare("UPDATE site SET published = ? WHERE id = ?")
                     .run(.integer(visit.id), .integer(visit.site))
             }
+        case .publishSoFar:
+            try connection.prepare("UPDATE site SET published = ? WHERE id = ?")
+                .run(.integer(visit.id), .integer(visit.site))
         case .keepOpen:
             break
         case .holdBack(let now):
-            let published =
-                try connection.prepare("SELECT published FROM site WHERE id = ?")
-                .first(.integer(visit.site)) { $0.optionalInteger(0) } ?? nil
             // Where nothing was published, readers would see it.
-            guard published != nil else { return try end(visit, .forget) }
+            guard try published(of: visit.site) != nil else { return try end(visit, .forget) }
             try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(.integer(now), .integer(visit.id))
+        case .forget where try isServed(visit):
+            // An earlier run of it reached the site.
+            break
         case .forget:
             try transaction { () throws(StoreError) in
                 try connection.prepare("DELETE FROM response WHERE visit = ?").run(.integer(visit.id))
@@ -313,10 +329,19 @@ package struct OpenVisit: Sendable, Equatable {
 package enum VisitEnding: Sendable, Equatable {
     /// It is complete: from here on readers see it instead of the one before.
     case publish(now: Int64)
+    /// Readers see what it has, and the next run of the site goes on with it.
+    case publishSoFar
     /// The next run of the site goes on with it.
     case keepOpen
     /// It is complete, and not as it must be: readers go on seeing the one before.
     case holdBack(now: Int64)
     /// Not even the start was reached: what was learnt on the way says nothing about the site.
     case forget
+
+    package var isPublishing: Bool {
+        switch self {
+        case .publish, .publishSoFar: true
+        case .keepOpen, .holdBack, .forget: false
+        }
+    }
 }

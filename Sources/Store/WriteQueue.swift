@@ -8,8 +8,9 @@ package final class WriteQueue: Sendable {
     private struct Batch {
         var responses: [NewResponse] = []
         var links: [NewLinks] = []
+        var missing: [String] = []
 
-        var isEmpty: Bool { responses.isEmpty && links.isEmpty }
+        var isEmpty: Bool { responses.isEmpty && links.isEmpty && missing.isEmpty }
     }
 
     private struct State {
@@ -51,6 +52,11 @@ package final class WriteQueue: Sendable {
     /// After the response whose body has the links. Does not wait.
     package func addWithoutWaiting(_ links: NewLinks) throws(StoreError) {
         try add(links.count * 24, limit: .max) { $0.links.append(links) }
+    }
+
+    /// What turned out to say that there is nothing, after its response was added. Does not wait.
+    package func addWithoutWaiting(softNotFound href: String) throws(StoreError) {
+        try add(href.utf8.count, limit: .max) { $0.missing.append(href) }
     }
 
     private func add(_ size: Int, limit: Int, put: (inout Batch) -> Void) throws(StoreError) {
@@ -96,6 +102,11 @@ package final class WriteQueue: Sendable {
             case .batch(let batch):
                 commitTime = commitTime ?? clock.now + Limits.openTime
                 try writer.put(batch.responses, links: batch.links, to: visit)
+                if !batch.missing.isEmpty {
+                    // In a transaction of its own: it is rare.
+                    try writer.commit()
+                    try writer.mark(softNotFound: batch.missing, in: visit)
+                }
                 guard writer.hasMuchOpen || clock.now >= commitTime ?? clock.now else { continue }
             case .end:
                 return try writer.commit()

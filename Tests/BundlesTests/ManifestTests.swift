@@ -10,7 +10,7 @@ import Web
         let text = """
             {"$schema": "larder.schema.json", "site": "demo", "version": "2", "base": "https://a.example/",
              "start": ["/", "/docs/"], "scope": "domain", "depth": 3, "include": ["/blog/**"],
-             "exclude": ["ads.example"],
+             "exclude": ["ads.example"], "nofollow": "links", "noindex": "obey",
              "headers": ["Accept-Language: en", "api.example:8080 X-Key: a b"], "policy": "prefer-cache",
              "rules": ["/api/** max-age=600"], "bundles": [
               {"url": "/a.js", "md5": "\(Self.md5)", "size": 0, "required": false, "version": "7"},
@@ -26,6 +26,8 @@ import Web
         #expect(manifest.wishes.depth == 3)
         #expect(manifest.wishes.include == ["/blog/**"])
         #expect(manifest.wishes.exclude == ["ads.example"])
+        #expect(manifest.wishes.nofollow == .links)
+        #expect(manifest.wishes.noindex == .obey)
         #expect(manifest.wishes.headers.count == 2)
         #expect(manifest.wishes.policy == .preferCache)
         #expect(manifest.wishes.rules == ["/api/** max-age=600"])

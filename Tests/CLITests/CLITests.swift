@@ -50,14 +50,38 @@ import Web
         origin.on("/two", .page("<img src=/gone.png>"))
         let ending = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(ending.status == 1)
-        #expect(ending.output.contains("1 missing:"))
-        #expect(
-            ending.output.contains(
-                "\(origin.url("/gone.png")): the server answered 404, asked for by \(origin.url("/two"))"))
+        #expect(ending.output.contains("1 missing that pages need offline:"))
+        #expect(ending.output.contains("\(origin.url("/gone.png")): the server answered 404\n"))
+        #expect(ending.output.contains("by way of \(origin.url("/")) > \(origin.url("/two"))"))
         let json = try larder("prefetch", origin.url("/"), "--store", store, "--json")
         let report = try JSONValue.parse(json.output.utf8.span)
         #expect(report["missing"]?[0]?["chain"]?.array?.count == 2)
         #expect(report["skipped"]?[0]?["url"] == nil)
+    }
+
+    @Test func `a run that ends by a limit says how to go on, without its secrets, and that is what the next one does`()
+        throws
+    {
+        let ending = try larder(
+            "prefetch", origin.url("/"), "--store", store, "--max-pages", "1", "--robots", "ignore", "--user",
+            "me:secret",
+            "--insecure", "--exclude", "*.pdf")
+        #expect(ending.status == 0, "\(ending)")
+        #expect(ending.output.contains("There is more, but --max-pages 1 was reached; to go on:"))
+        let line =
+            "larder prefetch \(origin.url("/")) --store '\(store)' --exclude '*.pdf' --robots ignore --max-pages 2 "
+            + "--insecure --user NAME:PASSWORD"
+        #expect(ending.output.contains(line))
+        #expect(!ending.output.contains("secret"))
+        #expect(ending.output.contains("ROBOTS IGNORED"))
+        #expect(ending.output.contains("INSECURE"))
+        origin.forgetRequests()
+        let more = try larder("prefetch", origin.url("/"), "--store", store, "--max-pages", "2", "--robots", "ignore")
+        #expect(more.output.contains("went on where the last run ended"))
+        #expect(origin.requests(to: "/").isEmpty)
+        #expect(origin.requests(to: "/two").count == 1)
+        let updated = try larder("update", "--store", store, "--max-pages", "1")
+        #expect(updated.output.contains("larder update \(origin.url("/")) --store '\(store)' --max-pages 2"))
     }
 
     @Test func `bundles are checked live and held, and one flipped byte is found`() throws {
@@ -99,7 +123,7 @@ import Web
         origin.forgetRequests()
         let second = try larder("prefetch", origin.url("/"), "--store", store)
         #expect(second.status == 0)
-        #expect(second.output.contains("went on with an interrupted run"))
+        #expect(second.output.contains("went on where the last run ended"))
         #expect(origin.requests(to: "/").isEmpty)
     }
 
@@ -123,6 +147,10 @@ import Web
             "larder: larder prefetch wants URL...|MANIFEST, such as: larder prefetch https://example.com/docs/\n"
         ),
         (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
+        (
+            ["prefetch", "file:///etc/passwd"], 2,
+            "larder: file:///etc/passwd cannot be prefetched: only http and https can\n"
+        ),
         (["prefetch", "ftp://a.test/"], 2, "larder: ftp://a.test/ cannot be prefetched: only http and https can\n"),
         (
             ["prefetch", "http://user:secret@a.test/"], 2,

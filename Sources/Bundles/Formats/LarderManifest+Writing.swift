@@ -16,6 +16,8 @@ extension Manifest {
             object.memberIfPresent("depth", wishes.depth)
             object.memberUnlessEmpty("include", wishes.include)
             object.memberUnlessEmpty("exclude", wishes.exclude)
+            object.memberIfPresent("nofollow", wishes.nofollow?.rawValue)
+            object.memberIfPresent("noindex", wishes.noindex?.rawValue)
             object.memberUnlessEmpty("headers", wishes.headers)
             object.memberIfPresent("policy", wishes.policy?.rawValue)
             object.memberUnlessEmpty("rules", wishes.rules)

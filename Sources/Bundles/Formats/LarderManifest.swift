@@ -4,8 +4,8 @@ internal import Web
 /// Our own form, as manifests/larder.schema.json publishes it. Whatever does not belong is refused.
 enum LarderManifest {
     static let keys = [
-        "$schema", "site", "version", "base", "start", "scope", "depth", "include", "exclude", "headers", "policy",
-        "rules", "bundles",
+        "$schema", "site", "version", "base", "start", "scope", "depth", "include", "exclude", "nofollow",
+        "noindex", "headers", "policy", "rules", "bundles",
     ]
     static let bundleKeys =
         ["url"] + DigestAlgorithm.allCases.map(\.rawValue) + ["integrity", "size", "version", "required"]
@@ -33,6 +33,8 @@ enum LarderManifest {
         wishes.depth = try root["depth"]?.count(of: "links")
         wishes.include = try texts(root["include"])
         wishes.exclude = try texts(root["exclude"])
+        wishes.nofollow = try root["nofollow"]?.choice(Manifest.Wishes.Nofollow.self)
+        wishes.noindex = try root["noindex"]?.choice(Manifest.Wishes.Noindex.self)
         wishes.headers = try texts(root["headers"], check: header)
         wishes.policy = try root["policy"]?.choice(CachePolicy.self)
         wishes.rules = try texts(root["rules"], check: rule)

@@ -61,7 +61,7 @@ extension Frontier {
 
         let host: UInt32
         /// `nobody` for a start URL.
-        let referrer: UInt32
+        var referrer: UInt32
         /// Where its own redirect leads; `nobody` for none.
         var target = nobody
         /// Why it was skipped: a place in the frontier's list of reasons.

@@ -6,6 +6,7 @@ extension Frontier {
     /// The number of what the link leads to. A page is the same whatever session its link names.
     @discardableResult
     mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+        if link.isNofollow { return hearOnly(of: link.url, by: number) }
         let flags: Record.Flags = link.isGuess ? .isGuess : []
         guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
             return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags)
@@ -19,6 +20,7 @@ extension Frontier {
     /// Another link to what has a number.
     mutating func foundAgain(_ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool) {
         if let finder {
+            if role == .page, records[Int(number)].state == .skipped { hearAfterAll(number, by: finder) }
             let reach = records[Int(finder)].reach
             if reach > records[Int(number)].mayReach {
                 records[Int(number)].mayReach = reach
@@ -38,6 +40,9 @@ extension Frontier {
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else {
+            if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
+                hearAfterAll(number, by: referrer)
+            }
             foundAgain(number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess))
             if redirects > 0, let referrer { lead(from: referrer, to: number, distance: 0) }
             return number
@@ -58,7 +63,7 @@ extension Frontier {
         return number
     }
 
-    private mutating func noteReach(_ reach: Reach, of host: Int) {
+    mutating func noteReach(_ reach: Reach, of host: Int) {
         if reach > hosts[host].mayReach { hosts[host].mayReach = reach }
     }
 

@@ -7,13 +7,17 @@ package struct Explanation: Sendable {
     /// What robots.txt says of it as a page; nil when that is not known.
     package let robots: RobotsGate.Verdict?
 
-    /// - Parameter robots: what is held of the robots.txt of the URL's origin.
+    /// - Parameters:
+    ///   - robots: what is held of the robots.txt of the URL's origin.
+    ///   - isMarkedNofollow: all who link to it ask that it is not followed.
     package init(
         of url: WebURL, start: [WebURL], scope options: ScopeOptions, obeysRobots: Bool, productToken: String,
-        robots: [UInt8]?
+        robots: [UInt8]?, isMarkedNofollow: Bool = false
     ) throws(PatternMistake) {
         let scope = try Scope(start: start, options: options)
-        asPage = start.contains(url) ? scope.verdict(onStart: url) : scope.verdict(onPage: url, depth: 0)
+        let verdict = start.contains(url) ? scope.verdict(onStart: url) : scope.verdict(onPage: url, depth: 0)
+        let isLeft = isMarkedNofollow && verdict.isFollowed && !start.contains(url)
+        asPage = isLeft ? .skipped(.nofollow) : verdict
         asRequisite = scope.verdict(onRequisite: url)
         guard let robots, !start.contains(url) else {
             self.robots = nil

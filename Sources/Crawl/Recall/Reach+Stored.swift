@@ -23,3 +23,11 @@ extension PartialBody {
         self.init(path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
     }
 }
+
+extension ResponseFlags {
+    init(_ directives: PageDirectives) {
+        self = []
+        if directives.contains(.nofollow) { insert(.saysNofollow) }
+        if directives.contains(.noindex) { insert(.saysNoindex) }
+    }
+}

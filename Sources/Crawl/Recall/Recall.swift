@@ -74,9 +74,9 @@ final class Recall {
         }
     }
 
-    /// Hands over what the held body links to. False when that was never kept: then the body has to be looked into.
+    /// Hands over what the held body links to; what `new` gives no number comes as new again. False when that was never kept: then the body has to be looked into.
     func eachLink(
-        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32
+        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
     ) throws(StoreError) -> Bool {
         guard held.body != nil else { return true }
         guard let lists = try reader.linkNumbers(of: held) else { return false }
@@ -96,7 +96,7 @@ final class Recall {
     }
 
     private func follow(
-        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32
+        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32?
     ) throws(StoreError) {
         let place = Int(number)
         if place < numbers.count, let heard = numbers[place] { return known(heard, kind) }

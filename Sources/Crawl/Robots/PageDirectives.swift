@@ -17,6 +17,12 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
         }
     }
 
+    /// What an answer says, in its fields and in its head.
+    init(_ fields: HTTPFields, metaContent: String?, productToken: String) {
+        self = fields["X-Robots-Tag"] == nil ? [] : PageDirectives(fields, productToken: productToken)
+        if let metaContent { formUnion(PageDirectives(metaContent: metaContent.utf8.span)) }
+    }
+
     /// The `X-Robots-Tag` fields, as far as they speak to all or to the agent with this product token:
     /// `X-Robots-Tag: noindex, otherbot: nofollow` forbids to follow to `otherbot` alone.
     package init(_ fields: HTTPFields, productToken: String) {

@@ -9,6 +9,7 @@ struct ReferenceList {
         let role: Frontier.Role
         let ignoresBase: Bool
         let isGuess: Bool
+        let isNofollow: Bool
     }
 
     private var bytes: [UInt8] = []
@@ -25,6 +26,7 @@ struct ReferenceList {
         guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else { return }
         let ignoresBase = occurrence.flags.contains(.ignoresBase)
         let isGuess = occurrence.flags.contains(.isGuess)
+        let isNofollow = occurrence.flags.contains(.isNofollow)
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
             // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
@@ -35,15 +37,21 @@ struct ReferenceList {
             hasher.combine(role)
             hasher.combine(ignoresBase)
             hasher.combine(isGuess)
+            hasher.combine(isNofollow)
             guard seen.insert(hasher.finalize()).inserted else { return }
             bytes.append(contentsOf: reference)
             references.append(
-                Reference(range: start..<bytes.count, role: role, ignoresBase: ignoresBase, isGuess: isGuess))
+                Reference(
+                    range: start..<bytes.count, role: role, ignoresBase: ignoresBase, isGuess: isGuess,
+                    isNofollow: isNofollow))
         }
     }
 
     /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a browser.
-    func resolve(against url: WebURL, table: LinkTable) -> [FoundLink] {
+    func resolve(
+        against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
+        _ directives: PageDirectives = []
+    ) -> [FoundLink] {
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var links: [FoundLink] = []
         links.reserveCapacity(references.count + table.implied.count)
@@ -53,14 +61,19 @@ struct ReferenceList {
                 utf8: bytes.extracting(reference.range), base: reference.ignoresBase ? url : base,
                 queryEncoding: table.encoding)
             guard let target, !target.isInert else { continue }
-            links.append(FoundLink(url: target.key, role: reference.role, isGuess: reference.isGuess))
+            let isLeft =
+                reference.role == .page && manners.leaves(linkMarked: reference.isNofollow, on: directives)
+            links.append(
+                FoundLink(url: target.key, role: reference.role, isGuess: reference.isGuess, isNofollow: isLeft))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),
                 let target = WebURL(link.reference(fromBodyAt: url.path), base: base), !target.isInert
             else { continue }
             links.append(
-                FoundLink(url: target.key, role: role, isGuess: link.flags.contains(.isGuess)))
+                FoundLink(
+                    url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
+                    isNofollow: role == .page && manners.leaves(linkMarked: false, on: directives)))
         }
         return links
     }

@@ -22,6 +22,9 @@ struct ScanJob: Sendable {
     /// Its content is to be told by its words.
     var wantsWords = false
 
+    /// It is a page that need not be kept, should it ask for that.
+    var mayBeLeftOut = false
+
     /// What the job holds in memory.
     var byteCount: Int {
         if case .fetched(let response) = source, case .bytes(let bytes) = response.body { bytes.count } else { 0 }
@@ -36,6 +39,10 @@ struct ScanResult: Sendable {
     var links: [FoundLink] = []
     /// To know the content of a page again.
     var print: ContentPrint?
+    /// What it asks of crawlers.
+    var directives: PageDirectives = []
+    /// It was not kept, since it asks for that: only where it leads counts.
+    var isLeftOut = false
     /// Its title speaks of nothing being there.
     var saysNotFound = false
     /// Why the response was not kept.
@@ -50,4 +57,6 @@ struct FoundLink: Sendable, Equatable {
     let role: Frontier.Role
     /// It may be no link at all: a string in a script that looks like one.
     var isGuess = false
+    /// It is a link to a page that is not to be followed from here.
+    var isNofollow = false
 }

@@ -11,14 +11,21 @@ final class ScanWorker {
     private var reader: StoreReader?
     private let writes: WriteQueue
     private let inspection: ResponseInspection
+    private let manners: PageManners
+    private let productToken: String
 
     /// Larger bodies are kept, and not looked into.
     static let largestScan = 64 * 1024 * 1024
 
-    init(_ folder: StoreFolder, writes: WriteQueue, inspection: ResponseInspection) {
+    init(
+        _ folder: StoreFolder, writes: WriteQueue, inspection: ResponseInspection, manners: PageManners,
+        productToken: String?
+    ) {
         self.folder = folder
         self.writes = writes
         self.inspection = inspection
+        self.manners = manners
+        self.productToken = productToken ?? ""
     }
 
     func run(_ job: ScanJob) -> ScanResult {
@@ -42,20 +49,21 @@ final class ScanWorker {
             result.refusal = .standIn
             return
         }
+        guard let body = try body(of: response, job, into: &result) else { return response.body.discard() }
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
-            fields: response.fields.block, fetched: job.time,
-            body: .new(try body(of: response, job, into: &result)))
+            fields: response.fields.block, fetched: job.time, body: .new(body))
         if job.number & Crawl.robotsBit == 0 { new.number = job.number }
-        new.flags = job.flags
+        new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence
         new.variant = VaryKey(decoded: response.fields, request: HTTPFields())?.text ?? VaryKey.never
         try writes.add(new)
     }
 
+    /// Nil for what is not kept.
     private func body(
         of response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
-    ) throws(StoreError) -> NewBody {
+    ) throws(StoreError) -> NewBody? {
         switch response.body {
         case .bytes(let bytes):
             return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
@@ -74,7 +82,7 @@ final class ScanWorker {
 
     private func describe(
         _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob, into result: inout ScanResult
-    ) throws(StoreError) -> NewBody {
+    ) throws(StoreError) -> NewBody? {
         let mediaType = fields.contentType
         if job.role == .guide {
             result.links = guided(by: bytes, mediaType, job.url)
@@ -82,7 +90,8 @@ final class ScanWorker {
         }
         let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
         let table = scan(bytes, as: format, charset: mediaType?.charset)
-        result.links = references.resolve(against: job.url, table: table)
+        read(fields, table, of: job, into: &result)
+        guard !result.isLeftOut else { return nil }
         let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
             in: folder)
@@ -93,6 +102,13 @@ final class ScanWorker {
                 ? ContentPrint(text: bytes.span) : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
         }
         return body
+    }
+
+    /// What the body leads to, by what it asks of crawlers.
+    private func read(_ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult) {
+        result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
+        result.isLeftOut = job.mayBeLeftOut && manners.obeysNoindex && result.directives.contains(.noindex)
+        result.links = references.resolve(against: job.url, table: table, manners, result.directives)
     }
 
     private func accepts(_ response: FetchedResponse, of job: ScanJob) throws(StoreError) -> Bool {
@@ -162,7 +178,7 @@ final class ScanWorker {
                 references.append(occurrence, table.reference(occurrence, in: source.span).span)
             }
         }
-        result.links = references.resolve(against: job.url, table: table)
+        read(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
     }
 
     /// Opened when first needed: most runs have nothing to go on with.

@@ -15,12 +15,24 @@ package enum SkipReason: Sendable, Hashable {
     case robots(String)
     /// Why it is not known what robots.txt says.
     case robotsUnknown(String)
-    /// Its page asks that its links are not followed.
+    /// The page that links there, or the link, asks that it is not followed.
     case nofollow
+    /// It asks not to be kept, and was read for its links alone.
+    case noindex
     /// What may be no link at all, where such are not tried.
     case guess
     indirect case limit(CrawlLimits.Reached)
     indirect case trap(TrapReason)
+
+    /// Another way to it may be short enough.
+    var isOfDepth: Bool {
+        if case .tooDeep = self { true } else { false }
+    }
+
+    /// It would have been fetched, had the run been allowed more.
+    package var isOfLimit: Bool {
+        if case .limit = self { true } else { false }
+    }
 
     package var name: String {
         switch self {
@@ -33,7 +45,8 @@ package enum SkipReason: Sendable, Hashable {
         case .longURL: "an URL longer than \(Scope.longestURL) bytes"
         case .robots(let rule): "robots.txt says \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
-        case .nofollow: "marked as nofollow"
+        case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
+        case .noindex: "says noindex: read for its links and not kept"
         case .guess: "no sure link"
         case .limit(let reached): reached.description
         case .trap(let reason): reason.description

@@ -107,6 +107,14 @@ extension Transfer {
                 break
             }
         }
+        if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
+            // Asked for the whole, some servers send all of it as a part.
+            guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true else {
+                throw FetchFailure(.nonsense, "the server sent a part of what was asked for")
+            }
+            fields.remove("Content-Range")
+            status = 200
+        }
         isCoded = fields.isCoded
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)

@@ -24,6 +24,7 @@ extension Transfer {
         }
         try identify(request, &fields)
         try resume(request, &fields)
+        if request.takesBodyAsSent { try takeAsSent() }
         try send(request, fields)
     }
 
@@ -116,6 +117,11 @@ extension Transfer {
         try set(CURLOPT_USERNAME, user)
         try set(CURLOPT_PASSWORD, password)
         try set(CURLOPT_HTTPAUTH, schemes)
+    }
+
+    private func takeAsSent() throws(FetchFailure) {
+        isPlain = false
+        try larder_curl_set_pointer(handle, CURLOPT_ACCEPT_ENCODING, nil).check()
     }
 
     private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {

@@ -18,6 +18,20 @@ extension Transfer {
         }
     }
 
+    /// The same request for the body as it is sent, where libcurl stumbled over the name of a content coding that is none:
+    /// a character set, as a rule. Browsers show such bodies as they come.
+    func requestAsSent(_ code: CURLcode) -> FetchRequest? {
+        guard code == CURLE_BAD_CONTENT_ENCODING, stop == nil, var request, !request.takesBodyAsSent, let fields,
+            !fields.elements("Content-Encoding").contains(where: { Self.codings.contains($0.lowercased()) })
+        else { return nil }
+        request.takesBodyAsSent = true
+        return request
+    }
+
+    private static let codings: Set<String> = [
+        "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz",
+    ]
+
     /// What a later request can go on with.
     func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
         guard case .failure(let failure) = outcome else { return held }

@@ -15,8 +15,12 @@ extension Larder {
                 let reader = try StoreReader(folder)
                 let robots = try Self.robots(for: asked, reader)
                 var sites: [ExplainReport.Site] = []
-                for site in try reader.sites() { sites.append(try Self.explanation(of: asked, site, robots)) }
                 let linkedFrom = try reader.referrers(of: asked.href)
+                for site in try reader.sites() {
+                    var marks = LinkMarks(reader, manners: SiteSettings(text: site.settings).manners)
+                    let isMarked = try marks.keepsFromFollowing(asked, linkedFrom: linkedFrom)
+                    sites.append(try Self.explanation(of: asked, site, robots, isMarked: isMarked))
+                }
                 return ExplainReport(
                     url: asked.href, sites: sites, heldStatus: try reader.response(for: asked.href)?.status,
                     chain: try Self.chain(to: asked.href, linkedFrom, reader), linkedFrom: linkedFrom)
@@ -27,13 +31,14 @@ extension Larder {
     }
 
     private static func explanation(
-        of url: WebURL, _ site: Site, _ robots: [UInt8]?
+        of url: WebURL, _ site: Site, _ robots: [UInt8]?, isMarked: Bool
     ) throws(StoreError) -> ExplainReport.Site {
         let settings = SiteSettings(text: site.settings)
         do throws(PatternMistake) {
             let explanation = try Explanation(
                 of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,
-                obeysRobots: settings.robots == .obey, productToken: productToken, robots: robots)
+                obeysRobots: settings.robots == .obey, productToken: productToken, robots: robots,
+                isMarkedNofollow: isMarked)
             return ExplainReport.Site(
                 name: site.name, asPage: explanation.asPage.description, isPageFollowed: explanation.asPage.isFollowed,
                 asRequisite: explanation.asRequisite.description,

@@ -123,7 +123,8 @@ extension Larder {
         plan.connectionsPerHost = options.connectionsPerHost
         plan.scanThreads = options.scanThreads
         plan.productToken = Self.productToken
-        plan.obeysRobots = options.robots == .obey
+        plan.obeysRobots = settings.robots == .obey
+        plan.manners = settings.manners
         plan.followsGuesses = options.guesses
         plan.mayReachPrivate = options.network.mayReachPrivate
         plan.rules = try CacheRules(texts: options.rules)
@@ -149,14 +150,26 @@ extension Larder {
             let misses = try self.misses(on: Set(plan.start.map(\.host)))
             var plan = plan
             plan.missed = misses.compactMap { miss in WebURL(miss.href).map { ($0, miss.isPage) } }
+            plan.beyond = try self.beyond(plan)
             let report: PrefetchReport
             do throws(CrawlError) {
-                report = PrefetchReport(try Crawl(plan, interruption: interruption).run())
+                report = PrefetchReport(try Crawl(plan, interruption: interruption).run(), plan)
             } catch {
                 throw LarderError(error)
             }
             if report.isPublished { try forget(misses) }
             return report
+        }
+    }
+
+    /// The number of pages that was wanted of the site so far, where more are wanted now.
+    private func beyond(_ plan: CrawlPlan) throws(LarderError) -> Int? {
+        do throws(StoreError) {
+            let site = folder.exists ? try StoreReader(folder).sites().first { $0.name == plan.site } : nil
+            guard let wanted = site.flatMap({ SiteSettings(text: $0.settings).maxPages }) else { return nil }
+            return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
+        } catch {
+            throw LarderError(error)
         }
     }
 
@@ -183,7 +196,7 @@ extension Larder {
     static func startURL(_ text: String) throws(LarderError) -> WebURL {
         var url = WebURL(hasScheme(text) ? text : "https://" + text)
         if let given = url, !hasScheme(text), given.isLoopback { url = WebURL("http://" + text) }
-        guard let url, !url.host.isEmpty else {
+        guard let url, !url.isHTTP || !url.host.isEmpty else {
             throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {

@@ -8,7 +8,12 @@ public struct PrefetchOptions: Sendable {
     public var policy = Policy.revalidate
     /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
-    public var robots = RobotsPolicy.obey
+    /// Nil for `obey`; in an update, for what held the last time, as with the two below.
+    public var robots: RobotsPolicy?
+    /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is ignored.
+    public var nofollow: NofollowPolicy?
+    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for `ignore`.
+    public var noindex: RobotsPolicy?
     public var network = NetworkOptions()
     /// Scripts' strings that may be links are tried.
     public var guesses = true
@@ -44,10 +49,11 @@ public struct PrefetchScope: Sendable, Equatable {
     public init() {}
 }
 
-/// What one run may cost; nil for what is not limited. What a run did not come to is the next one's.
+/// What a prefetch ends at, with what it has; nil for what is not limited.
 public struct PrefetchLimits: Sendable, Equatable {
+    /// So many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none, goes on beyond.
     public var pages: Int?
-    /// Over the network.
+    /// What one run may take over the network, and how long; the next one goes on where it ended.
     public var byteCount: Int?
     public var time: Duration?
 
@@ -57,6 +63,15 @@ public struct PrefetchLimits: Sendable, Equatable {
 /// Whether pages that robots.txt forbids are fetched all the same.
 public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
+}
+
+/// What `nofollow` keeps from being followed as a page. What a page needs is never affected.
+public enum NofollowPolicy: String, Sendable, CaseIterable {
+    case ignore
+    /// The links of pages that say it in their head or their `X-Robots-Tag`.
+    case pages
+    /// Single links too: `rel=nofollow`, `ugc`, `sponsored`.
+    case links
 }
 
 /// How what is held and the network share the work; see `larder help policies`.

@@ -28,10 +28,16 @@ public struct PrefetchReport: Sendable, Equatable {
     public let hosts: [Host]
     /// Which limit ended the run, or kept pages out of it.
     public let limit: String?
+    /// The number of pages that it is, where it is one.
+    public let maxPages: Int?
     /// Patterns of pages that were stopped, since they lead nowhere new.
     public let traps: [String]
     /// Certificates were not looked at.
     public let isInsecure: Bool
+    /// Whether robots.txt was obeyed, and what was made of `nofollow` and `noindex`.
+    public let robots: RobotsPolicy
+    public let nofollow: NofollowPolicy
+    public let noindex: RobotsPolicy
     /// It is complete, but bundles that its manifest requires do not verify: the visit before goes on being served.
     public let isHeldBack: Bool
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
@@ -68,14 +74,19 @@ public struct PrefetchReport: Sendable, Equatable {
         public let url: String
         public let reason: String
         public let referrer: String?
+        /// A page that is held needs it.
+        public let isRequisite: Bool
+        /// It would have been fetched, had the run been allowed more.
+        public let isOverLimit: Bool
     }
 
     /// Nothing that a page needs is missing and nothing failed. A page that the site itself says is gone is no failure.
     public var isComplete: Bool {
         !isInterrupted && isPublished && missing.allSatisfy { $0.isGone && !$0.isRequisite }
+            && !skipped.contains { $0.isRequisite && $0.isOverLimit }
     }
 
-    init(_ report: CrawlReport) {
+    init(_ report: CrawlReport, _ plan: CrawlPlan) {
         site = report.site
         visit = report.visit
         isContinued = report.isContinued
@@ -97,8 +108,12 @@ public struct PrefetchReport: Sendable, Equatable {
                 version: tally.version)
         }
         limit = report.limit?.description
+        maxPages = if case .pages(let count) = report.limit { count } else { nil }
         traps = report.traps.map(\.description)
         isInsecure = report.isInsecure
+        robots = plan.obeysRobots ? .obey : .ignore
+        nofollow = NofollowPolicy(rawValue: plan.manners.nofollow.rawValue) ?? .pages
+        noindex = plan.manners.obeysNoindex ? .obey : .ignore
         isHeldBack = report.isHeldBack
         missing = report.missing.map { missing in
             Missing(
@@ -107,7 +122,9 @@ public struct PrefetchReport: Sendable, Equatable {
                 isKeptFromBefore: missing.isKeptFromBefore)
         }
         skipped = report.skipped.map { skipped in
-            Skipped(url: skipped.url.href, reason: skipped.reason.name, referrer: skipped.referrer?.href)
+            Skipped(
+                url: skipped.url.href, reason: skipped.reason.name, referrer: skipped.referrer?.href,
+                isRequisite: skipped.isRequisite, isOverLimit: skipped.reason.isOfLimit)
         }
     }
 
@@ -131,6 +148,9 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("confirmed", confirmed)
             object.member("savedBytes", savedByteCount)
             object.member("insecure", isInsecure)
+            object.member("robots", robots.rawValue)
+            object.member("nofollow", nofollow.rawValue)
+            object.member("noindex", noindex.rawValue)
             object.member("heldBack", isHeldBack)
             object.memberIfPresent("limit", limit)
             object.member("traps", traps)
@@ -179,6 +199,7 @@ extension PrefetchReport.Skipped {
         writer.object { object in
             object.member("url", url)
             object.member("reason", reason)
+            object.member("requisite", isRequisite)
             object.memberIfPresent("referrer", referrer)
         }
     }

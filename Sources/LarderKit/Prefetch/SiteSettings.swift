@@ -8,6 +8,10 @@ struct SiteSettings: Sendable, Equatable {
     var robots = RobotsPolicy.obey
     var rules: [String] = []
     var guesses = true
+    var nofollow: NofollowPolicy?
+    var noindex = RobotsPolicy.ignore
+    /// How many pages are wanted of the site.
+    var maxPages: Int?
 
     init() {}
 
@@ -15,9 +19,12 @@ struct SiteSettings: Sendable, Equatable {
         scope = ScopeOptions(
             extent: ScopeOptions.Extent(rawValue: options.scope.extent.rawValue) ?? .host,
             include: options.scope.include, exclude: options.scope.exclude, depth: options.scope.depth)
-        robots = options.robots
+        robots = options.robots ?? .obey
         rules = options.rules
         guesses = options.guesses
+        nofollow = options.nofollow
+        noindex = options.noindex ?? .ignore
+        maxPages = options.limits.pages
     }
 
     /// What is missing, or of another kind than it should be, is as if nothing had been said.
@@ -30,6 +37,9 @@ struct SiteSettings: Sendable, Equatable {
         robots = json["robots"]?.string.flatMap(RobotsPolicy.init) ?? .obey
         rules = texts("rules")
         guesses = json["guesses"]?.bool ?? true
+        nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
+        noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init) ?? .ignore
+        maxPages = json["maxPages"]?.int
     }
 
     /// Only what differs from the usual is written.
@@ -43,6 +53,9 @@ struct SiteSettings: Sendable, Equatable {
             if robots != .obey { object.member("robots", robots.rawValue) }
             if !rules.isEmpty { object.member("rules", rules) }
             if !guesses { object.member("guesses", guesses) }
+            object.memberIfPresent("nofollow", nofollow?.rawValue)
+            if noindex != .ignore { object.member("noindex", noindex.rawValue) }
+            if let maxPages { object.member("maxPages", maxPages) }
         }
         return writer.text
     }
@@ -52,9 +65,19 @@ struct SiteSettings: Sendable, Equatable {
         options.scope.include = scope.include
         options.scope.exclude = scope.exclude
         options.scope.depth = scope.depth
-        options.robots = robots
+        options.robots = options.robots ?? robots
         options.rules = rules
         options.guesses = guesses
+        options.nofollow = options.nofollow ?? nofollow
+        options.noindex = options.noindex ?? noindex
+        options.limits.pages = options.limits.pages ?? maxPages
+    }
+
+    var manners: PageManners {
+        let implied = robots == .obey ? NofollowPolicy.pages : .ignore
+        return PageManners(
+            nofollow: PageManners.Nofollow(rawValue: (nofollow ?? implied).rawValue) ?? .pages,
+            obeysNoindex: noindex == .obey)
     }
 }
 

@@ -11,11 +11,25 @@ extension HTMLScanner {
             }
             return
         }
+        if let name = value(vocabulary.attribute.name, of: tag), reading(name, Self.isForRobots) {
+            return robots(attribute)
+        }
         let names = [vocabulary.attribute.property, vocabulary.attribute.name, vocabulary.attribute.itemprop]
         for case let name? in names.map({ value($0, of: tag) }) {
             guard let kind = reading(name, Self.metaKind) else { continue }
             add(attribute, tag, kind, [])
             return
+        }
+    }
+
+    /// Addressed to all crawlers, or to us.
+    private static func isForRobots(_ name: Bytes) -> Bool { name.equals("robots") || name.equals("larder") }
+
+    private func robots(_ attribute: HTMLAttribute) {
+        guard isOutermost, !text.flags.contains(.isConditional), attribute.valueRange.count <= 1024 else { return }
+        decoded(attribute) { text in
+            let words = String(decoding: text.bytes, as: UTF8.self)
+            sink.table.robots = sink.table.robots.map { $0.utf8.count > 4096 ? $0 : $0 + "," + words } ?? words
         }
     }
 

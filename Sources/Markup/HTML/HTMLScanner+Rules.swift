@@ -6,7 +6,7 @@ extension HTMLScanner {
             flags.remove(.hasCodebase)
         }
         switch rule.syntax {
-        case .url: add(attribute, tag, rule.kind, flags)
+        case .url: add(attribute, tag, rule.kind, rule.kind == .page ? flags.union(endorsement(tag)) : flags)
         case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
         case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
         case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
@@ -111,6 +111,12 @@ extension HTMLScanner {
             if !part.isEmpty { body(part) }
             start = end + 1
         }
+    }
+
+    private func endorsement(_ tag: HTMLTag) -> LinkFlags {
+        guard let rel = value(vocabulary.attribute.rel, of: tag) else { return [] }
+        let words: [StaticString] = ["nofollow", "ugc", "sponsored"]
+        return reading(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : [] }
     }
 
     /// A form, or a button that overrides one, that is sent with POST, or not sent at all.

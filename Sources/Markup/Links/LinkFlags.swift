@@ -20,4 +20,6 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
     package static let ignoresBase = LinkFlags(rawValue: 32)
     /// It is loaded by a script once it is near the screen (`data-src` and its like).
     package static let isLazy = LinkFlags(rawValue: 64)
+    /// Its `rel` says that the page does not stand for it: `nofollow`, `ugc`, `sponsored`.
+    package static let isNofollow = LinkFlags(rawValue: 128)
 }

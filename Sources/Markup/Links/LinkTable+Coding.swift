@@ -1,6 +1,6 @@
 internal import Web
 
-// The stored form: version, flags, encoding, base and title; then each different (kind, context, flags) once; then for
+// The stored form: version, flags, encoding, base, title and what is said to robots; then each different (kind, context, flags) once; then for
 // each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
 // variable-length integers; then, if there are any, the implied links. About four bytes a link.
 extension LinkTable {
@@ -19,9 +19,9 @@ extension LinkTable {
     /// The table as bytes for a store.
     package func encoded() -> [UInt8] {
         let marks: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
-        var output: [UInt8] = [Self.version, marks | (implied.isEmpty ? 0 : 8)]
+        var output: [UInt8] = [Self.version, marks | (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16)]
         output.append(encoding.rawValue)
-        for text in [base, title] {
+        for text in [base, title, robots] {
             guard let text else { continue }
             Self.append(text.utf8.count, to: &output)
             output.append(contentsOf: text.utf8)
@@ -85,10 +85,11 @@ extension LinkTable {
         let version = try input.byte()
         guard version == Self.version else { throw .otherVersion(version) }
         let marks = try input.byte()
-        guard marks < 16, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
+        guard marks < 32, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
         self.init(encoding: encoding, isTranscoded: marks & 1 != 0)
         if marks & 2 != 0 { base = try input.text() }
         if marks & 4 != 0 { title = try input.text() }
+        if marks & 16 != 0 { robots = try input.text() }
         var shapes: [Shape] = []
         for _ in 0..<(try input.count(bytesEach: 4)) {
             let kind = LinkKind(rawValue: try input.byte())

@@ -10,6 +10,8 @@ package struct LinkTable: Hashable, Sendable {
     package var isTranscoded: Bool
     /// The document's title with its white space collapsed, at most 256 bytes.
     package var title: String?
+    /// What the document's `<meta name=robots>` say, with commas between.
+    package var robots: String?
     /// Ascending by place; no two share a byte.
     package var occurrences: [LinkOccurrence]
     /// Links that stand nowhere in one piece; none twice.
@@ -17,12 +19,13 @@ package struct LinkTable: Hashable, Sendable {
 
     package init(
         encoding: TextEncoding = .utf8, isTranscoded: Bool = false, base: String? = nil, title: String? = nil,
-        occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = []
+        robots: String? = nil, occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = []
     ) {
         self.encoding = encoding
         self.isTranscoded = isTranscoded
         self.base = base
         self.title = title
+        self.robots = robots
         self.occurrences = occurrences
         self.implied = implied
     }

@@ -59,6 +59,19 @@ extension StoreWriter {
         try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
     }
 
+    /// What the addresses answered in the visit says that there is nothing, whatever its status.
+    func mark(softNotFound hrefs: [String], in visit: OpenVisit) throws(StoreError) {
+        guard !hrefs.isEmpty else { return }
+        try transaction { () throws(StoreError) in
+            for href in hrefs {
+                try run(
+                    """
+                    UPDATE response SET flags = flags | ? WHERE visit = ? AND url = (SELECT id FROM url WHERE href = ?)
+                    """, .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)), .integer(visit.id), .text(href))
+            }
+        }
+    }
+
     /// What is held under the addresses must be asked about before policies that ask use it again.
     package func invalidate(_ hrefs: [String]) throws(StoreError) {
         try transaction { () throws(StoreError) in
@@ -69,4 +82,29 @@ extension StoreWriter {
             }
         }
     }
+
+    /// One that is served as far as it came is from here on as complete as it will ever be.
+    func finishServed(of site: Int64, now: Int64) throws(StoreError) {
+        try run(
+            """
+            UPDATE visit SET finished = ?2
+            WHERE finished IS NULL AND id = (SELECT published FROM site WHERE id = ?1)
+            """, .integer(site), .integer(now))
+    }
+
+    func reopen(_ site: Int64, beyond pages: Int) throws(StoreError) {
+        try run(
+            """
+            UPDATE visit SET finished = NULL
+            WHERE id = (SELECT published FROM site WHERE id = ?1) AND id = (SELECT max(id) FROM visit WHERE site = ?1)
+                AND (SELECT count(*) FROM response WHERE visit = visit.id AND role = 0) >= ?2
+            """, .integer(site), .integer(Int64(pages)))
+    }
+
+    func published(of site: Int64) throws(StoreError) -> Int64? {
+        try prepare("SELECT published FROM site WHERE id = ?")
+            .first(.integer(site)) { $0.optionalInteger(0) } ?? nil
+    }
+
+    func isServed(_ visit: OpenVisit) throws(StoreError) -> Bool { try published(of: visit.site) == visit.id }
 }

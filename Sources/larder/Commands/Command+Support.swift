@@ -36,6 +36,11 @@ extension Arguments {
         return "larder " + words.map(Self.quoted).joined(separator: " ")
     }
 
+    /// The command that was given, with some options changed, on what is named.
+    func repeated(_ name: String, _ operands: [String], with changes: [String: String] = [:]) -> String {
+        "larder " + ([name] + operands + again(with: changes)).map(Self.quoted).joined(separator: " ")
+    }
+
     private static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
             (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f

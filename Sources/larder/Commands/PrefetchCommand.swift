@@ -15,7 +15,9 @@ enum PrefetchCommand {
                 }
             }
             terminal.show("")
-            terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
+            terminal.say(
+                arguments.has(.json)
+                    ? report.json : PrefetchSummary.text(of: report, arguments, again: "prefetch", arguments.operands))
             return worse(status(of: report, terminal), try await collect(arguments, terminal))
         }
     }
@@ -49,7 +51,9 @@ enum PrefetchCommand {
             return .incomplete
         }
         guard report.isPublished else {
-            let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
+            let reason =
+                report.missing.first.map { "\($0.url): \($0.reason)" }
+                ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again")
             return .unable
         }

@@ -4,33 +4,47 @@ internal import LarderKit
 enum PrefetchSummary {
     private static let mostShown = 10
 
-    static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
+    /// `again` is the command that was given, and on what.
+    static func text(
+        of report: PrefetchReport, _ arguments: Arguments, again command: String, _ operands: [String]
+    ) -> String {
         var lines = [
             "\(report.site): \(Quantities.count(report.pages, "page")), "
                 + "\(Quantities.count(report.requisites, "requisite")), "
                 + "\(Quantities.bytes(report.wireByteCount)) fetched in \(Quantities.time(report.elapsed))"
         ]
-        if report.isContinued { lines.append("  went on with an interrupted run") }
+        if report.isContinued { lines.append("  went on where the last run ended") }
         if report.confirmed > 0 {
             lines.append(
                 "  \(Quantities.grouped(report.confirmed)) unchanged, \(Quantities.bytes(report.savedByteCount)) not "
                     + "fetched again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
+        if report.robots == .ignore { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
+        lines += hosts(report)
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
         }
         let kept = report.missing.filter(\.isKeptFromBefore)
         let missing = report.missing.filter { !$0.isKeptFromBefore }
-        lines += list(missing.filter { $0.isRequisite || !$0.isGone }, "missing")
+        lines += list(missing.filter { $0.isRequisite }, "missing that pages need offline")
+        lines += list(missing.filter { !$0.isRequisite && !$0.isGone }, "missing, as pages")
         lines += list(kept, "not to be had now, kept from an earlier visit")
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
+        let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
+        if needed > 0, let limit = report.limit {
+            lines.append("  \(Quantities.grouped(needed)) not fetched that pages need offline: \(limit)")
+        }
         for trap in report.traps { lines.append("  stopped \(trap)") }
         lines += skipped(report)
         if report.isInterrupted {
-            lines.append("Interrupted; to go on: \(arguments.command("prefetch", arguments.operands))")
+            lines.append("Interrupted; to go on: \(arguments.repeated(command, operands))")
         } else if report.isPublished {
-            if let limit = report.limit { lines.append("There is more, but \(limit)") }
+            if let limit = report.limit {
+                lines.append("There is more, but \(limit); to go on:")
+                let changes = report.maxPages.map { ["--max-pages": "\($0 * 2)"] } ?? [:]
+                lines.append("  \(arguments.repeated(command, operands, with: changes))")
+            }
             lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
@@ -40,11 +54,36 @@ enum PrefetchSummary {
         guard !missing.isEmpty else { return [] }
         var lines = ["  \(Quantities.grouped(missing.count)) \(word):"]
         for item in missing.prefix(mostShown) {
-            let referrer = item.chain.last.map { ", asked for by \($0)" } ?? ""
-            lines.append("    \(item.url): \(item.reason)\(referrer)")
+            lines.append("    \(item.url): \(item.reason)")
+            if !item.chain.isEmpty { lines.append("      by way of \(way(item.chain))") }
         }
         if missing.count > mostShown {
             lines.append("    and \(Quantities.grouped(missing.count - mostShown)) more (--json lists them)")
+        }
+        return lines
+    }
+
+    /// From the start to who asked for it; of a long way the start and the end.
+    private static func way(_ chain: [String]) -> String {
+        guard chain.count > longestWay else { return chain.joined(separator: " > ") }
+        return ([chain[0], "..."] + chain.suffix(longestWay - 1)).joined(separator: " > ")
+    }
+
+    private static let longestWay = 4
+
+    /// A single host that always answered is the site's own, of which the first line tells.
+    private static func hosts(_ report: PrefetchReport) -> [String] {
+        let failures = report.hosts.reduce(0) { $0 + $1.failures }
+        guard report.hosts.count > 1 || failures > 0 else { return [] }
+        var lines = ["  \(Quantities.count(report.hosts.count, "host")):"]
+        for host in report.hosts.sorted(by: { $0.byteCount > $1.byteCount }).prefix(mostShown) {
+            let failed = host.failures > 0 ? ", \(Quantities.grouped(host.failures)) failed" : ""
+            lines.append(
+                "    \(host.name): \(Quantities.count(host.requests, "request"))\(failed), "
+                    + Quantities.bytes(host.byteCount))
+        }
+        if report.hosts.count > mostShown {
+            lines.append("    and \(Quantities.grouped(report.hosts.count - mostShown)) more (--json lists them)")
         }
         return lines
     }

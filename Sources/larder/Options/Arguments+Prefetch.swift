@@ -11,7 +11,9 @@ extension Arguments {
         options.sitemaps = texts(.sitemap)
         options.guesses = !has(.noGuesses)
         options.connectionsPerHost = try number(.perHost, in: 1...256)
-        options.robots = try choice(.robots) ?? .obey
+        options.robots = try choice(.robots)
+        options.nofollow = try choice(.nofollow)
+        options.noindex = try choice(.noindex)
         options.limits.pages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)

@@ -4,6 +4,7 @@ struct Arguments: Sendable {
     /// What was given, and what holds when nothing is.
     private let values: [String: [String]]
     private let standards: [String: String]
+    private let options: [Option]
 
     func has(_ option: Option) -> Bool { values[option.name] != nil }
 
@@ -37,6 +38,20 @@ struct Arguments: Sendable {
     /// A whole number that has no standard; nil when the option is not given.
     func numberIfGiven(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
         has(option) ? try number(option, in: range) : nil
+    }
+
+    /// The options as they were given, some with another value. What may be secret is not repeated.
+    func again(with changes: [String: String] = [:]) -> [String] {
+        var words: [String] = []
+        for option in options {
+            let given = changes[option.name].map { [$0] } ?? texts(option)
+            for text in given {
+                words.append(option.name)
+                guard let value = option.value else { break }
+                words.append(option.isSecret || text.utf8.contains(UInt8(ascii: "@")) ? value : text)
+            }
+        }
+        return words
     }
 
     /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same.
@@ -77,6 +92,7 @@ struct Arguments: Sendable {
         }
         self.operands = operands
         self.values = values
+        options = entry.options
         standards = entry.options.reduce(into: [:]) { $0[$1.name] = $1.standard }
         guard !has(.help) else { return }
         if operands.count < entry.operandCount.lowerBound {

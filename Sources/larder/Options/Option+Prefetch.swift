@@ -4,7 +4,10 @@ extension Option {
         [.store, .json, .quiet, .base] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet] + mannerOptions + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+        [.store, .json, .quiet] + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
+        + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+
+    private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
 
     static let plan: [Option] =
         [.json, .quiet, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
@@ -12,7 +15,7 @@ extension Option {
 
     static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
     static let mannerOptions: [Option] = [
-        .perHost, .robots, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
+        .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
     ]
     static let heldOptions: [Option] = [.fetchPolicy, .rule, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
@@ -48,15 +51,28 @@ extension Option {
     static let robots = Option(
         name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages", standard: "obey",
         group: .manners)
+    static let nofollow = Option(
+        name: "--nofollow", value: "WHAT",
+        help: "leave links alone that say nofollow: pages where a page says it of all of its links, links where a link "
+            + "says it as well (ugc and sponsored too), ignore nowhere",
+        standard: "pages; ignore with --robots ignore", group: .manners)
+    static let noindex = Option(
+        name: "--noindex", value: "WHETHER",
+        help: "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
+        standard: "ignore", group: .manners)
     static let rate = Option(
         name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: nil, group: .manners)
     static let maxPages = Option(
-        name: "--max-pages", value: "N", help: "ask for at most so many pages", standard: nil, group: .manners)
+        name: "--max-pages", value: "N",
+        help: "so many pages are enough; with more, or without it, the next run goes on beyond", standard: nil,
+        group: .manners)
     static let maxBytes = Option(
-        name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network", standard: nil,
+        name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network; the next run goes on",
+        standard: nil,
         group: .manners)
     static let maxTime = Option(
-        name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h", standard: nil, group: .manners)
+        name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h; the next run goes on",
+        standard: nil, group: .manners)
     static let maxBody = Option(
         name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB", group: .manners)
     static let timeout = Option(

@@ -11,6 +11,9 @@ struct Option: Sendable, Equatable {
     /// It may be given several times, and each counts.
     var repeats = false
 
+    /// Its value is shown to nobody.
+    var isSecret: Bool { ["--user", "--bearer", "--header"].contains(name) }
+
     /// What options are for, in the order of the help.
     enum Group: String, Sendable, CaseIterable {
         case general = "Options"

@@ -23,6 +23,11 @@ struct WgetCase {
 
     let id: String
     let words: [String]
+    /// The server is asked as a proxy, for URLs of all hosts.
+    let isThroughProxy: Bool
+    /// The links are looked at, and nothing is kept.
+    let isSpider: Bool
+    let exit: Int
     private(set) var entries: [Entry] = []
     private(set) var starts: [String] = []
     /// What is there before, by name, with the time that it is from.
@@ -60,7 +65,16 @@ struct WgetCase {
             return Array(text(json?.string ?? "").utf8)
         }
         words = text(command).split(separator: " ").map { String($0) }
-        starts = words.filter { $0.hasPrefix("http://") }
+        let isThroughProxy = words.contains { $0.hasPrefix("http_proxy=") }
+        self.isThroughProxy = isThroughProxy
+        // Behind a proxy there are names without a scheme as well.
+        starts = words.dropFirst().filter {
+            $0.hasPrefix("http://")
+                || isThroughProxy && !$0.hasPrefix("-") && !$0.contains("=")
+                    && $0.utf8.contains { $0 >= 0x80 }
+        }.map { $0.hasPrefix("http://") ? $0 : "http://\($0)/" }
+        exit = json["expected_exit"]?.int ?? 0
+        isSpider = words.contains("--spider") || json["expected_files"]?.isNull == true
         if let first = json["urls"]?[0]?.array {
             starts += first.compactMap { $0.string.map { "http://localhost:\(port)/\($0)" } }
         }

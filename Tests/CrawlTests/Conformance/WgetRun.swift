@@ -71,6 +71,14 @@ struct WgetRun {
         for start in starts { _ = plan.fetch.credentials.add(userInfoOf: start) }
         try #require(!plan.start.isEmpty)
         plan.fetch.proxies = ProxyRules()
+        if wget.isThroughProxy { plan.fetch.proxies.http = Proxy("http://127.0.0.1:\(origin.port)") }
+        if wget.words.contains("-i") {
+            // A list of pages goes along with a start, which here is the first of them.
+            plan.sitemaps = plan.start
+            let list = wget.entries.first { $0.target == plan.start[0].path }.map(\.body) ?? []
+            let first = list.split(separator: UInt8(ascii: "\n")).first.map { String(decoding: $0, as: UTF8.self) }
+            plan.start = [try #require(first.flatMap { WebURL($0) })]
+        }
         plan.fetch.family = .ipv4
         plan.fetch.cookies = CookieOptions()
         plan.fetch.strictTransport = nil
@@ -78,7 +86,9 @@ struct WgetRun {
         plan.connectionsPerHost = 1
         plan.productToken = wget.isRecursive ? "Wget" : nil
         plan.obeysRobots = !wget.words.contains("robots=off")
-        plan.scope.depth = wget.isRecursive ? nil : 0
+        plan.scope.depth = wget.isRecursive ? nil : wget.words.contains("-i") ? 1 : 0
+        if wget.words.contains("-rH") { plan.scope.include = ["regex:^http"] }
+        if wget.words.contains("--https-only") { plan.scope.exclude = ["regex:^http:"] }
         if wget.words.contains("-l2") { plan.scope.depth = 2 }
         if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil { plan.scope.extent = .path }
         plan.fetch.sendsReferrer = true
@@ -102,11 +112,12 @@ struct WgetRun {
     }
 
     private func differences(_ report: CrawlReport) throws -> [String] {
+        if wget.isSpider { return try brokenLinks(report) }
         let reader = try StoreReader(folder)
         var complaints: [String] = []
         let named = Set(wget.entries.filter(isExpectedByName).map(\.body))
         for entry in wget.entries where entry.target != "/robots.txt" {
-            let href = "http://localhost:\(origin.port)\(entry.target)"
+            let href = href(entry)
             var held = try reader.response(for: WebURL(href)?.href ?? href)
             if held?.body == nil, entry.target.hasSuffix("/index.html") {
                 held = try reader.response(for: String(href.dropLast(10)))
@@ -128,6 +139,24 @@ struct WgetRun {
         return complaints
     }
 
+    /// wget looks whether links lead somewhere; Larder tells it of what it keeps.
+    private func brokenLinks(_ report: CrawlReport) throws -> [String] {
+        var complaints: [String] = []
+        if report.missing.isEmpty != (wget.exit == 0) { complaints.append("missing: \(report.missing.map(\.url))") }
+        let reader = try StoreReader(folder)
+        for entry in wget.entries where entry.status == 200 && !entry.target.contains(" ") {
+            let hrefs = [href(entry), href(entry).replacing("/index.html", with: "/")]
+            guard wget.isRecursive || wget.starts.contains(where: hrefs.contains) else { continue }
+            let isHeld = try hrefs.contains { try reader.response(for: WebURL($0)?.href ?? $0)?.body != nil }
+            if !isHeld { complaints.append("\(entry.target) was not reached") }
+        }
+        return complaints
+    }
+
+    private func href(_ entry: WgetCase.Entry) -> String {
+        entry.target.hasPrefix("http://") ? entry.target : "http://localhost:\(origin.port)\(entry.target)"
+    }
+
     /// By its name, else by its body, unless that is what another name has: wget names some files by their own rules.
     private func isExpected(_ entry: WgetCase.Entry, _ named: Set<[UInt8]>) -> Bool {
         guard (200..<300).contains(entry.status) || entry.status == 304 else { return false }
@@ -135,7 +164,8 @@ struct WgetRun {
     }
 
     private func isExpectedByName(_ entry: WgetCase.Entry) -> Bool {
-        let path = String(entry.target.dropFirst())
+        let path =
+            entry.target.hasPrefix("http://") ? String(entry.target.dropFirst(7)) : String(entry.target.dropFirst())
         let decoded = PercentCoding.decoded(path)
         return [path, decoded, Self.name(of: path), Self.name(of: decoded)].contains { wget.expectedNames.contains($0) }
     }

@@ -64,147 +64,86 @@ enum WgetTable {
         "testenv/Test-recursive-pathmax",
         "testenv/Test-redirect",
         "testenv/test_css_url",
+        "tests/Test--httpsonly-r",
+        "tests/Test--spider-fail",
+        "tests/Test--spider-r--no-content-disposition-trivial",
+        "tests/Test--spider-r--no-content-disposition",
+        "tests/Test--spider-r-HTTP-Content-Disposition",
+        "tests/Test--spider-r",
+        "tests/Test--spider",
+        "testenv/Test--spider-r",
+        "testenv/Test-redirect-crash",
+        "testenv/Test-reserved-chars",
+        "tests/Test-i-http",
+        "tests/Test-idn-cmd-utf8",
+        "tests/Test-idn-headers",
+        "tests/Test-idn-meta",
+        "tests/Test-idn-robots-utf8",
+        "tests/Test-proxy-auth-basic",
+        "tests/Test-meta-robots",
     ]
 
     /// Left out, or done otherwise on purpose.
     static let others: [(reason: String, ids: [String])] = [
         (
-            "its pages may be had by either scheme",
-            [
-                "tests/Test--httpsonly-r"
-            ]
+            "a crawl asks by GET alone; other methods are only sent on what a browser asks of the server",
+            ["tests/Test--post-file", "testenv/Test-Head", "testenv/Test-Post"]
         ),
         (
-            "nothing is sent but what a page asks for",
-            [
-                "tests/Test--post-file",
-                "testenv/Test-Head",
-                "testenv/Test-Post",
-            ]
+            "a part of a file is asked for only to go on with what is there of it",
+            ["tests/Test--start-pos--continue", "tests/Test--start-pos"]
         ),
         (
-            "looking at a site without keeping it is `larder plan`",
+            "how local files are named: there are none, and bodies stay as they came",
             [
-                "tests/Test--spider-fail",
-                "tests/Test--spider-r--no-content-disposition-trivial",
-                "tests/Test--spider-r--no-content-disposition",
-                "tests/Test--spider-r-HTTP-Content-Disposition",
-                "tests/Test--spider-r",
-                "tests/Test--spider",
-                "testenv/Test--spider-r",
-                "testenv/Test-redirect-crash",
-                "testenv/Test-reserved-chars",
-            ]
-        ),
-        (
-            "where to begin in a file is not for anybody to say",
-            [
-                "tests/Test--start-pos--continue",
-                "tests/Test--start-pos",
-            ]
-        ),
-        (
-            "files have the names of their URLs, and links are rewritten when they are served",
-            [
-                "tests/Test-E-k",
-                "tests/Test-Restrict-Lowercase",
-                "tests/Test-Restrict-Uppercase",
+                "tests/Test-E-k", "tests/Test-Restrict-Lowercase", "tests/Test-Restrict-Uppercase",
                 "tests/Test-restrict-ascii",
             ]
         ),
         (
-            "a date that the server confirms is believed",
+            "wget compares sizes although the date is the same; a server that confirms the date is believed",
+            ["tests/Test-N-smaller"]
+        ),
+        (
+            "wget keeps the longer file that is there; what the server has now is what counts",
+            ["tests/Test-c-shorter"]
+        ),
+        (
+            "FTP is not spoken: only http and https are fetched",
             [
-                "tests/Test-N-smaller"
+                "tests/Test-ftp--start-pos", "tests/Test-ftp-bad-list", "tests/Test-ftp-dir",
+                "tests/Test-ftp-iri-disabled", "tests/Test-ftp-iri-fallback", "tests/Test-ftp-iri-recursive",
+                "tests/Test-ftp-iri", "tests/Test-ftp-list-Multinet", "tests/Test-ftp-list-UNIX-hidden",
+                "tests/Test-ftp-list-Unknown-a", "tests/Test-ftp-list-Unknown-hidden",
+                "tests/Test-ftp-list-Unknown-list-a-fails", "tests/Test-ftp-list-Unknown", "tests/Test-ftp-pasv-fail",
+                "tests/Test-ftp-pasv-not-supported", "tests/Test-ftp-recursive", "tests/Test-ftp", "tests/Test-i-ftp",
             ]
         ),
         (
-            "what the server has counts, not what is longer",
+            "what is typed is UTF-8, and not in the encoding that an option names",
+            ["tests/Test-idn-cmd", "tests/Test-idn-robots"]
+        ),
+        (
+            "paths are encoded by the URL standard, in UTF-8 whatever the page is written in, and percents stay",
+            ["tests/Test-iri-disabled", "tests/Test-iri-list", "tests/Test-iri-percent"]
+        ),
+        (
+            "nothing is written to standard output; a disk that is full is tested in the store's own tests",
+            ["tests/Test-stdouterr"]
+        ),
+        (
+            "needs TLS: certificates, revocation and HSTS are tested in TLSTests and StrictTransportTests",
             [
-                "tests/Test-c-shorter"
+                "testenv/Test--https-crl", "testenv/Test--https", "testenv/Test-hsts", "testenv/Test-https-k",
             ]
         ),
         (
-            "only http and https are fetched",
-            [
-                "tests/Test-ftp--start-pos",
-                "tests/Test-ftp-bad-list",
-                "tests/Test-ftp-dir",
-                "tests/Test-ftp-iri-disabled",
-                "tests/Test-ftp-iri-fallback",
-                "tests/Test-ftp-iri-recursive",
-                "tests/Test-ftp-iri",
-                "tests/Test-ftp-list-Multinet",
-                "tests/Test-ftp-list-UNIX-hidden",
-                "tests/Test-ftp-list-Unknown-a",
-                "tests/Test-ftp-list-Unknown-hidden",
-                "tests/Test-ftp-list-Unknown-list-a-fails",
-                "tests/Test-ftp-list-Unknown",
-                "tests/Test-ftp-pasv-fail",
-                "tests/Test-ftp-pasv-not-supported",
-                "tests/Test-ftp-recursive",
-                "tests/Test-ftp",
-                "tests/Test-i-ftp",
-            ]
+            "the exit status of a command line without an URL is tested in CLITests",
+            ["testenv/Test-missing-scheme-retval"]
         ),
         (
-            "a list of pages goes along with a start",
-            [
-                "tests/Test-i-http"
-            ]
-        ),
-        (
-            "proxies have their own tests",
-            [
-                "tests/Test-idn-cmd-utf8",
-                "tests/Test-idn-cmd",
-                "tests/Test-idn-headers",
-                "tests/Test-idn-meta",
-                "tests/Test-idn-robots-utf8",
-                "tests/Test-idn-robots",
-                "tests/Test-proxy-auth-basic",
-            ]
-        ),
-        (
-            "paths are encoded as browsers do it, whatever the command line says",
-            [
-                "tests/Test-iri-disabled",
-                "tests/Test-iri-list",
-                "tests/Test-iri-percent",
-            ]
-        ),
-        (
-            "nofollow is not asked for by default",
-            [
-                "tests/Test-meta-robots"
-            ]
-        ),
-        (
-            "output goes to a larder",
-            [
-                "tests/Test-stdouterr"
-            ]
-        ),
-        (
-            "TLS has its own tests",
-            [
-                "testenv/Test--https-crl",
-                "testenv/Test--https",
-                "testenv/Test-hsts",
-                "testenv/Test-https-k",
-            ]
-        ),
-        (
-            "a command line without an URL is the command's own matter",
-            [
-                "testenv/Test-missing-scheme-retval"
-            ]
-        ),
-        (
-            "a start that was moved takes its site along",
-            [
-                "testenv/Test-recursive-redirect"
-            ]
+            "a start that was moved takes its site along, so that the folder where it is now is followed too",
+            ["testenv/Test-recursive-redirect"]
         ),
     ]
 }

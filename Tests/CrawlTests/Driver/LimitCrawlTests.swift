@@ -29,6 +29,70 @@ import Web
         #expect(!report.isInterrupted)
     }
 
+    @Test func `with the same number the same pages are asked about again, with a higher one it goes on beyond them`()
+        throws
+    {
+        #expect(try bench.crawl { $0.limits.pages = 5 }.pages == 5)
+        origin.forgetRequests()
+        let again = try bench.crawl { $0.limits.pages = 5 }
+        #expect(again.pages == 5)
+        #expect(!again.isContinued)
+        #expect(origin.requests.count == 10)
+        #expect(bench.count("/p5") == 0)
+        origin.forgetRequests()
+        let more = try bench.crawl {
+            $0.limits.pages = 8
+            $0.beyond = 5
+        }
+        #expect(more.isContinued)
+        #expect(more.isPublished)
+        #expect(more.visit == again.visit)
+        #expect(more.pages == 8)
+        #expect(origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
+    }
+
+    @Test func `a site with fewer pages than were wanted is not taken for one that was cut`() throws {
+        #expect(try bench.crawl { $0.limits.pages = 50 }.limit == nil)
+        #expect(try !bench.crawl { $0.beyond = 50 }.isContinued)
+    }
+
+    @Test func `runs of so many bytes get further each, ask nothing twice, and end with the whole site`() throws {
+        var runs = 0
+        var report: CrawlReport
+        repeat {
+            report = try bench.crawl { $0.limits.byteCount = 20_000 }
+            runs += 1
+            #expect(report.isPublished)
+            #expect(report.isContinued == (runs > 1))
+        } while report.limit != nil && runs < 10
+        #expect((2...5).contains(runs))
+        #expect(report.pages == 40)
+        #expect(report.requisites == 40)
+        #expect(Set(origin.requests.map(\.target)).count == 81)
+        #expect(origin.requests.count == 81)
+        // It is complete now, and the next run looks whether it still holds.
+        #expect(try !bench.crawl().isContinued)
+    }
+
+    @Test func `a limit that is reached with the last answer left nothing out`() throws {
+        origin.on("/", .page("all"))
+        let report = try bench.crawl { $0.limits.byteCount = 1 }
+        #expect(report.limit == nil)
+        #expect(report.skipped.isEmpty)
+        #expect(try !bench.crawl().isContinued)
+    }
+
+    @Test func `what pages need and a limit left out is told as such`() throws {
+        origin.on("/", .page("<img src=/a.png><img src=/b.png><a href=/p1>1</a>"))
+        origin.on("/a.png", .file([UInt8](repeating: 1, count: 9000), type: "image/png"))
+        let report = try bench.crawl {
+            $0.connectionsPerHost = 1
+            $0.limits.byteCount = 5000
+        }
+        #expect(report.skipped.filter(\.isRequisite).map(\.url.path) == ["/b.png"])
+        #expect(report.skipped.filter { !$0.isRequisite }.map(\.url.path) == ["/p1"])
+    }
+
     @Test func `so many bytes, and what was left out is told`() throws {
         let report = try bench.crawl { $0.limits.byteCount = 3000 }
         #expect(report.limit == .byteCount(3000))

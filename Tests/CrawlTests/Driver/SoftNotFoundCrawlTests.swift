@@ -36,6 +36,25 @@ import Web
         #expect(report.isPublished)
     }
 
+    @Test func `an unchanged one stays one, and nobody is asked again`() throws {
+        answerEverything()
+        origin.on("/bad", Self.missing("/bad").validated(entityTag: "\"bad\""))
+        origin.on("/worse", Self.missing("/worse").validated(entityTag: "\"worse\""))
+        let first = try bench.crawl()
+        #expect(first.misses.count == 2)
+        origin.forgetRequests()
+        let second = try bench.crawl()
+        #expect(second.confirmed == 2)
+        #expect(second.misses == first.misses)
+        #expect(second.pages == 2)
+        #expect(origin.requests.count == 4)
+        // A third visit has it from the second.
+        #expect(try bench.crawl().misses == first.misses)
+        // And one that says something by now is a page.
+        origin.on("/bad", .page("<title>Back</title><p>\(Self.words("back"))"))
+        #expect(try bench.crawl().missing.map(\.url.path) == ["/worse"])
+    }
+
     @Test func `a host whose pages look like pages is asked for no more than them`() throws {
         answerEverything()
         origin.on("/", .page("<a href=/good>g</a>"))
@@ -65,7 +84,8 @@ import Web
         let links = (0..<40).map { "<a href=/x\($0)>\($0)</a>" }.joined()
         origin.on("/", .page("\(links)<p>\(Self.words("welcome"))"))
         origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.words("oops"))") }
-        let report = try bench.crawl()
+        // One after the other: those that are read before anybody doubts are not told by their words.
+        let report = try bench.crawl { $0.connectionsPerHost = 1 }
         #expect(report.missing.count > 20)
         #expect(report.missing.count + report.pages == 41)
         #expect(report.missing.allSatisfy { $0.failure == .softNotFound })

@@ -129,4 +129,25 @@ import Web
         #expect(try text("/five") == "five")
         #expect(origin.requests(to: "/two").count == 3)
     }
+
+    @Test func `a server that fails at conditions is asked without them`() throws {
+        origin.on("/two") { $0["If-None-Match"] == nil ? .page("plain") : .failure(412) }
+        let report = try crawl()
+        #expect(report.missing.isEmpty)
+        #expect(try text("/two") == "plain")
+    }
+
+    @Test func `a newer version that breaks off is gone on with, not begun again`() throws {
+        let body = [UInt8](repeating: 7, count: 1_000_000)
+        let whole = OriginAnswer.file(body, type: "image/gif").validated(entityTag: "\"newer\"")
+        origin.on("/dot.gif", whole.truncated(after: 600_000), whole)
+        #expect(try crawl().missing.isEmpty)
+        let asked = origin.requests(to: "/dot.gif").suffix(2)
+        #expect(asked.first?["If-None-Match"] == "\"dot\"")
+        #expect(asked.last?["Range"] == "bytes=600000-")
+        #expect(asked.last?["If-Range"] == "\"newer\"")
+        #expect(asked.last?["If-None-Match"] == nil)
+        let held = try #require(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.body)
+        #expect(held.byteCount == body.count)
+    }
 }

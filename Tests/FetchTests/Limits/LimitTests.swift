@@ -73,4 +73,46 @@ import Web
         let codings = try #require(origin.requests.first?["Accept-Encoding"]).split(separator: ", ")
         #expect(Set(codings) == ["deflate", "gzip", "br", "zstd"])
     }
+
+    /// `none` and `identity` are the ones that libcurl knows.
+    @Test(arguments: ["utf-8", "UTF-8, binary", "none", "identity", ""])
+    func `a content coding that is none is passed over, as browsers do`(coding: String) throws {
+        origin.on("/", OriginAnswer.file("as it is", type: "text/plain").adding("Content-Encoding", coding))
+        let fetching = try Fetching()
+        let loop = try fetching.loop()
+        for _ in 1...2 {
+            let response = try fetching.response(origin.url("/"), in: loop)
+            #expect(try response.text() == "as it is")
+        }
+        // The handle asks for codings again afterwards.
+        origin.on("/other", .file("other", type: "text/plain"))
+        _ = try fetching.response(origin.url("/other"), in: loop)
+        #expect(origin.requests(to: "/other").first?["Accept-Encoding"]?.contains("gzip") == true)
+    }
+
+    @Test func `a body that is not in the coding it claims fails, once`() throws {
+        origin.on("/", OriginAnswer.file("no gzip", type: "text/plain").adding("Content-Encoding", "gzip"))
+        #expect(try Fetching().failure(origin.url("/")).kind == .nonsense)
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        ("bytes 0-3/4", true), ("bytes 0-3/100", false), ("bytes 2-5/6", false), ("bytes 0-3/*", false),
+        ("bytes */4", false), ("nonsense", false),
+    ])
+    func `a part is not taken for the whole that was asked for`(range: String, isWhole: Bool) throws {
+        var answer = OriginAnswer.file("part", type: "text/plain").adding("Content-Range", range)
+        answer.status = 206
+        origin.on("/", answer)
+        let fetching = try Fetching()
+        guard isWhole else {
+            let failure = try fetching.failure(origin.url("/"))
+            #expect(failure == FetchFailure(.nonsense, "the server sent a part of what was asked for"))
+            return
+        }
+        let response = try fetching.response(origin.url("/"))
+        #expect(response.status == 200)
+        #expect(response.fields["Content-Range"] == nil)
+        #expect(try response.text() == "part")
+    }
 }

@@ -108,4 +108,26 @@ import Web
         #expect(Scan("<img data-src=a.png>").found.first?.flags == .isLazy)
         #expect(Scan("<a href=#x>").found.first?.flags == .isFragment)
     }
+
+    @Test(arguments: [
+        ("<a rel=nofollow href=x>", true), ("<a href=x rel='noopener UGC'>", true), ("<a rel=sponsored href=x>", true),
+        ("<area rel=nofollow href=x>", true), ("<a rel=nofollowed href=x>", false), ("<a href=x>", false),
+        ("<img rel=nofollow src=x>", false), ("<link rel='stylesheet nofollow' href=x>", false),
+    ])
+    func `a link for which its page does not stand is marked`(html: String, isMarked: Bool) {
+        #expect(Scan(html).found.map { $0.flags.contains(.isNofollow) } == [isMarked])
+    }
+
+    @Test(arguments: [
+        ("<meta name=robots content='noindex, nofollow'>", "noindex, nofollow"),
+        ("<META NAME=Robots CONTENT=none><meta name=larder content=nofollow>", "none,nofollow"),
+        ("<meta name=googlebot content=nofollow>", nil), ("<!--<meta name=robots content=none>-->", nil),
+        ("<iframe srcdoc='<meta name=robots content=none>'></iframe>", nil), ("<meta name=robots>", nil),
+        ("<!--[if IE]><meta name=robots content=none><![endif]-->", nil),
+    ])
+    func `what the head says to crawlers is kept with the links`(html: String, expected: String?) {
+        let scan = Scan(html)
+        #expect(scan.table.robots == expected)
+        #expect(scan.faults == [])
+    }
 }

@@ -26,8 +26,14 @@ struct VisitModel {
 
         /// The visit that a run at this time goes on with.
         func continued(now: Int64) -> Int64? {
-            guard let last = visits.last, !last.isFinished, last.started > now - 24 * 60 * 60 else { return nil }
-            return last.id
+            guard let last = visits.last, !last.isFinished else { return nil }
+            let days: Int64 = last.id == published ? 14 : 1
+            return last.started > now - days * 24 * 60 * 60 ? last.id : nil
+        }
+
+        /// A new visit ends one that was served as far as it came.
+        mutating func finishPublished() {
+            if let published { change(published) { $0.isFinished = true } }
         }
 
         mutating func change(_ visit: Int64, _ body: (inout Visit) -> Void) {

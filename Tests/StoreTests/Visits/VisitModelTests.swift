@@ -30,7 +30,9 @@ import Testing
             case 0..<5: try open[name].map { try add(to: $0, of: name) } ?? begin(name)
             case 5..<9: try open[name].map { try add(to: $0, of: name) }
             case 9..<13: try open[name].map { try end($0, of: name, .publish(now: now)) }
-            case 13: try open[name].map { try end($0, of: name, .keepOpen) }
+            case 13:
+                let ending = Bool.random(using: &random) ? VisitEnding.keepOpen : .publishSoFar
+                try open[name].map { try end($0, of: name, ending) }
             case 14: try open[name].map { try end($0, of: name, .forget) }
             case 15: now += 12 * 60 * 60
             case 16:
@@ -50,6 +52,7 @@ import Testing
             #expect(visit.isContinued == (continued != nil), "\(log)")
             if let continued { #expect(visit.id == continued, "\(log)") }
             if !visit.isContinued {
+                model.sites[name]?.finishPublished()
                 model.sites[name, default: .init()].visits.append(.init(id: visit.id, started: now))
             }
         }
@@ -74,9 +77,11 @@ import Testing
             case .publish:
                 model.sites[name]?.change(visit.id) { $0.isFinished = true }
                 model.sites[name]?.published = visit.id
+            case .publishSoFar: model.sites[name]?.published = visit.id
             case .keepOpen: break
             case .holdBack where model.sites[name]?.published != nil:
                 model.sites[name]?.change(visit.id) { $0.isFinished = true }
+            case .forget where model.sites[name]?.published == visit.id: break
             case .holdBack, .forget:
                 model.sites[name]?.visits.removeAll { $0.id == visit.id }
                 if model.sites[name]?.visits.isEmpty == true { model.sites[name] = nil }

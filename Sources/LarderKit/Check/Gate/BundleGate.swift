@@ -51,6 +51,8 @@ struct BundleGate: Sendable {
         if let depth = wishes.depth { options.scope.depth = depth }
         options.scope.include += wishes.include
         options.scope.exclude += wishes.exclude
+        if let nofollow = wishes.nofollow { options.nofollow = NofollowPolicy(rawValue: nofollow.rawValue) }
+        if let noindex = wishes.noindex.flatMap({ RobotsPolicy(rawValue: $0.rawValue) }) { options.noindex = noindex }
         options.network.headers += wishes.headers
         options.rules += wishes.rules
         if let policy = wishes.policy.flatMap({ Policy(rawValue: $0.rawValue) }) { options.policy = policy }

@@ -8,6 +8,7 @@ struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
     private let obeysRobots: Bool
+    private let manners: PageManners
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
     /// By the store's numbers of URLs; -1 where none is known.
@@ -23,10 +24,11 @@ struct OfflineWalk {
 
     private static let mostRedirects = 20
 
-    init(_ reader: StoreReader, _ scope: Scope, obeysRobots: Bool) {
+    init(_ reader: StoreReader, _ scope: Scope, obeysRobots: Bool, manners: PageManners) {
         self.reader = reader
         self.scope = scope
         self.obeysRobots = obeysRobots
+        self.manners = manners
     }
 
     mutating func run(_ site: Site, _ interruption: Interruption) throws(StoreError) {
@@ -107,7 +109,9 @@ struct OfflineWalk {
         guard let response = try reader.find(url)?.response else {
             var isWanted = node.isRequisite || node.isStart
             if !isWanted { isWanted = try mayFetch(url) }
-            nodes[number].state = isWanted && !node.isGuess ? .missing("the larder does not hold it") : .ignored
+            let doubt = manners.obeysNoindex && !node.isRequisite ? ", perhaps since it says noindex" : ""
+            nodes[number].state =
+                isWanted && !node.isGuess ? .missing("the larder does not hold it" + doubt) : .ignored
             return
         }
         if response.status == 404 || response.status == 410 {
@@ -146,6 +150,8 @@ struct OfflineWalk {
         let depth = nodes[number].depth
         for link in links.requisites { try hear(link, from: number, depth: depth, isRequisite: true) }
         for link in links.guesses { try hear(link, from: number, depth: depth, isRequisite: true, isGuess: true) }
+        // Those were not followed from here.
+        guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
         for link in links.pages { try hear(link, from: number, depth: depth + 1) }
     }
 
@@ -201,8 +207,13 @@ struct OfflineWalk {
         return true
     }
 
-    /// Whether robots.txt, as it is held, let the page be asked for.
+    /// Whether those who link to it, and robots.txt as it is held, let the page be asked for.
     private mutating func mayFetch(_ page: WebURL) throws(StoreError) -> Bool {
+        if manners.nofollow == .links {
+            var marks = LinkMarks(reader, manners: manners)
+            let referrers = try reader.referrers(of: page.href)
+            if try marks.keepsFromFollowing(page, linkedFrom: referrers) { return false }
+        }
         guard obeysRobots else { return true }
         if let known = robots[page.origin] { return known.allows(page.target) }
         var rules = RobotsRules.allowsAll

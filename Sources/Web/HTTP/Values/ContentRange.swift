@@ -5,6 +5,9 @@ package struct ContentRange: Sendable, Hashable {
     /// The length of the whole; nil when the server does not know it.
     package let total: Int?
 
+    /// The part is all that there is.
+    package var isWhole: Bool { range?.lowerBound == 0 && range?.upperBound == total }
+
     /// Nil when the unit is not bytes or the numbers make no sense together.
     package init?(_ text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))

@@ -1,0 +1,43 @@
+internal import Markup
+package import Store
+package import Web
+
+/// Whether pages that are held let themselves be followed to an URL.
+package struct LinkMarks {
+    private let reader: StoreReader
+    private let manners: PageManners
+    private var references = ReferenceList()
+
+    /// More of those who link there are not looked into.
+    private static let mostLookedInto = 100
+
+    package init(_ reader: StoreReader, manners: PageManners) {
+        self.reader = reader
+        self.manners = manners
+    }
+
+    /// True when all who link to it ask that it is not followed; not where nobody links to it.
+    package mutating func keepsFromFollowing(_ url: WebURL, linkedFrom hrefs: [String]) throws(StoreError) -> Bool {
+        guard manners.nofollow != .ignore, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else { return false }
+        for href in hrefs {
+            guard let page = try reader.response(for: href), let address = WebURL(href) else { return false }
+            if try leads(page, at: address, to: url) { return false }
+        }
+        return true
+    }
+
+    private mutating func leads(_ page: StoredResponse, at address: WebURL, to url: WebURL) throws(StoreError) -> Bool {
+        if page.flags.contains(.saysNofollow) { return false }
+        guard manners.nofollow == .links, let body = page.body else { return true }
+        let encoded = try reader.links(of: body)
+        guard let table = try? LinkTable(decoding: encoded.span),
+            let bytes = try reader.content(of: body)?.load()
+        else { return true }
+        references.removeAll()
+        let source = table.source(of: bytes.span) ?? bytes
+        for occurrence in table.occurrences {
+            references.append(occurrence, table.reference(occurrence, in: source.span).span)
+        }
+        return references.resolve(against: address, table: table, manners).contains { $0.url == url && !$0.isNofollow }
+    }
+}

@@ -1,0 +1,34 @@
+/// What is made of what pages ask of crawlers.
+///
+/// - `nofollow` of a page, in its head or its `X-Robots-Tag`, is said to whoever follows links by machine, and is kept as
+///   robots.txt is. `rel=nofollow`, `ugc` and `sponsored` of single links only say that a page does not stand for where they
+///   lead, so that they count where that is asked for.
+/// - `noindex` is said to search engines. A larder is none, so that it counts where it is asked for: then a page is read
+///   for its links and not kept. A start is always kept: a person named it.
+/// - What a page needs is never affected.
+package struct PageManners: Sendable, Equatable {
+    package enum Nofollow: String, Sendable, CaseIterable {
+        case ignore
+        /// Where a page says it of all its links.
+        case pages
+        /// Where a single link says it, too.
+        case links
+    }
+
+    package var nofollow = Nofollow.pages
+    package var obeysNoindex = false
+
+    package init(nofollow: Nofollow = .pages, obeysNoindex: Bool = false) {
+        self.nofollow = nofollow
+        self.obeysNoindex = obeysNoindex
+    }
+
+    /// Whether a link to a page is left alone.
+    func leaves(linkMarked isMarked: Bool, on page: PageDirectives) -> Bool {
+        switch nofollow {
+        case .ignore: false
+        case .pages: page.contains(.nofollow)
+        case .links: page.contains(.nofollow) || isMarked
+        }
+    }
+}

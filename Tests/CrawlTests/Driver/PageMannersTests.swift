@@ -1,0 +1,114 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What is made of `nofollow` and `noindex`, wherever they are said.
+@Suite struct PageMannersTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws {
+        bench = try CrawlBench()
+        origin.on("/", .page("<a href=/open>o</a><a rel='ugc nofollow' href=/ugc>u</a>", tag: "root"))
+        origin.on(
+            "/open",
+            .page(
+                """
+                <meta name=robots content="nofollow"><a href=/hidden>h</a><a href=http://elsewhere.test/>e</a>
+                <img src=/dot.png><iframe src=/frame></iframe>
+                """, tag: "open"))
+        origin.on("/ugc", .page("ugc"))
+        origin.on("/hidden", .page("hidden"))
+        origin.on("/frame", .page("frame"))
+        origin.on("/dot.png", .file([1], type: "image/png"))
+    }
+
+    private static let nofollow = "marked as nofollow where it is linked (--nofollow ignore follows it)"
+
+    @Test(arguments: [
+        (PageManners.Nofollow.ignore, ["/: on another host"], true, true),
+        (.pages, ["/: on another host", "/hidden: \(nofollow)"], true, false),
+        (.links, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
+    ])
+    func `a page's wish holds for its pages and not for what it needs`(
+        nofollow: PageManners.Nofollow, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
+    ) throws {
+        for _ in 1...2 {
+            // The second visit knows it from what is held.
+            let report = try bench.crawl { $0.manners.nofollow = nofollow }
+            #expect(report.skips == skips)
+            #expect(report.isPublished)
+            #expect(try (bench.text("/ugc") != nil) == isUGCHeld)
+            #expect(try (bench.text("/hidden") != nil) == isHiddenHeld)
+            #expect(try bench.text("/frame") == "frame")
+            #expect(try bench.bytes("/dot.png") == [1])
+        }
+    }
+
+    @Test func `the header says it as well, to all or to us, and not to others`() throws {
+        for (value, isFollowed) in [("nofollow", false), ("larder: none", false), ("otherbot: nofollow", true)] {
+            let bench = try CrawlBench()
+            bench.origin.on(
+                "/",
+                OriginAnswer(
+                    status: 200, fields: [("Content-Type", "text/html"), ("X-Robots-Tag", value)],
+                    body: Array("<a href=/a>".utf8)))
+            bench.origin.on("/a", .page("a"))
+            _ = try bench.politeCrawl()
+            #expect(try (bench.text("/a") != nil) == isFollowed, "\(value)")
+        }
+    }
+
+    @Test func `somebody else who links there is followed, whoever comes first`() throws {
+        origin.on("/", .page("<a href=/open>o</a><a href=/slow>s</a>"))
+        origin.on("/slow") { _ in .page("<a href=/hidden>h</a>").delayed(.milliseconds(300)) }
+        let report = try bench.crawl()
+        #expect(report.skips == ["/: on another host"])
+        #expect(try bench.text("/hidden") == "hidden")
+        #expect(try bench.stored("/hidden")?.href == origin.url("/hidden"))
+    }
+
+    @Test func `a page that says noindex is read for its links and not kept, where that is wanted`() throws {
+        origin.on(
+            "/open",
+            .page("<meta name=robots content=noindex><a href=/hidden>h</a><img src=/dot.png>", tag: "open"))
+        #expect(try bench.crawl().pages == 4)
+        #expect(try bench.text("/open") != nil)
+        let other = try CrawlBench()
+        other.origin.on("/", .page("<meta name=robots content=noindex><a href=/open>o</a>"))
+        other.origin.on("/open", .page("<meta name=robots content=noindex><a href=/hidden><img src=/dot.png>"))
+        other.origin.on("/hidden", .page("hidden"))
+        for _ in 1...2 {
+            let report = try other.crawl { $0.manners.obeysNoindex = true }
+            #expect(report.pages == 2)
+            #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
+            #expect(report.misses == [])
+            #expect(try other.stored("/open") == nil)
+            #expect(try other.text("/hidden") == "hidden")
+            #expect(other.count("/dot.png") == 0)
+        }
+        // What is held from before is not kept in the new visit.
+        let report = try bench.crawl { $0.manners.obeysNoindex = true }
+        #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
+        #expect(try bench.stored("/open")?.visit != report.visit)
+        #expect(report.pages == 3)
+    }
+
+    @Test func `what another page shows in a frame is kept, whatever it says`() throws {
+        origin.on("/", .page("<a href=/frame>f</a><a href=/slow>s</a>"))
+        origin.on("/frame", .page("<meta name=robots content=noindex>frame"))
+        origin.on("/slow") { _ in .page("<iframe src=/frame></iframe>").delayed(.milliseconds(300)) }
+        let report = try bench.crawl { $0.manners.obeysNoindex = true }
+        #expect(report.skips == [])
+        #expect(try bench.text("/frame")?.hasSuffix("frame") == true)
+    }
+}
+
+extension OriginAnswer {
+    fileprivate static func page(_ text: String, tag: String) -> OriginAnswer {
+        OriginAnswer.page(text).validated(entityTag: "\"\(tag)\"")
+    }
+}

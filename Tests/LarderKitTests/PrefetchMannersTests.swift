@@ -1,0 +1,121 @@
+import LarderKit
+import TestOrigin
+import Testing
+
+/// What a prefetch leaves out on request, what its limits mean for the runs after it, and how that is told.
+@Suite struct PrefetchMannersTests {
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let scratch: TemporaryFolder
+
+    init() throws {
+        origin = try TestOrigin()
+        scratch = try TemporaryFolder()
+        larder = Larder(at: scratch.path + "/store")
+        origin.on("/", .page("<meta name=robots content=nofollow><a href=/a>a</a><img src=/dot.png>"))
+        origin.on("/a", .page("<a rel=nofollow href=/b>b</a>"))
+        origin.on("/b", .page("b"))
+        origin.on("/dot.png", .file([1], type: "image/png"))
+    }
+
+    private func prefetch(_ configure: (inout PrefetchOptions) -> Void = { _ in }) async throws -> PrefetchReport {
+        var options = PrefetchOptions()
+        configure(&options)
+        return try await larder.prefetch([origin.url("/")], options: options)
+    }
+
+    @Test func `what is not followed has its reason in the report and in explain`() async throws {
+        let report = try await prefetch()
+        #expect(report.pages == 1)
+        #expect(report.nofollow == .pages)
+        #expect(report.skipped.map(\.url) == [origin.url("/a")])
+        let explained = try await larder.explain(origin.url("/a"))
+        #expect(explained.sites[0].asPage == "skipped: \(report.skipped[0].reason)")
+        #expect(explained.sites[0].asRequisite.hasPrefix("followed"))
+        #expect(explained.linkedFrom == [origin.url("/")])
+        #expect(try await larder.explain(origin.url("/")).sites[0].isPageFollowed)
+    }
+
+    @Test func `of single links explain looks at each, and an update keeps to what the prefetch was told`() async throws
+    {
+        origin.on("/", .page("<a href=/a>a</a>"))
+        let first = try await prefetch { $0.nofollow = .links }
+        #expect(first.skipped.map(\.url) == [origin.url("/b")])
+        #expect(try await !larder.explain(origin.url("/b")).sites[0].isPageFollowed)
+        #expect(try await larder.explain(origin.url("/a")).sites[0].isPageFollowed)
+        let updated = try await larder.update()
+        #expect(updated[0].skipped == first.skipped)
+        #expect(origin.requests(to: "/b").isEmpty)
+    }
+
+    @Test func `who ignores robots.txt ignores nofollow, unless it is asked for, and the report says so`() async throws
+    {
+        let ignoring = try await prefetch { $0.robots = .ignore }
+        #expect(ignoring.pages == 3)
+        #expect(ignoring.robots == .ignore && ignoring.nofollow == .ignore)
+        #expect(ignoring.json.contains("\"robots\": \"ignore\""))
+        let obeying = try await prefetch {
+            $0.robots = .ignore
+            $0.nofollow = .pages
+        }
+        #expect(obeying.skipped.map(\.url) == [origin.url("/a")])
+    }
+
+    @Test func `an update does as the prefetch did, unless it is told otherwise`() async throws {
+        origin.on("/robots.txt", .file("User-agent: *\nDisallow: /b", type: "text/plain"))
+        origin.on("/a", .page("<a href=/b>b</a>"))
+        #expect(try await prefetch { $0.nofollow = .ignore }.skipped.map(\.url) == [origin.url("/b")])
+        var options = PrefetchOptions()
+        options.robots = .ignore
+        let lax = try await larder.update(options: options)[0]
+        #expect(lax.robots == .ignore && lax.nofollow == .ignore)
+        #expect(lax.pages == 3)
+        options = PrefetchOptions()
+        options.nofollow = .pages
+        let strict = try await larder.update(options: options)[0]
+        #expect(strict.robots == .ignore)
+        #expect(strict.skipped.map(\.url) == [origin.url("/a")])
+    }
+
+    @Test(arguments: [NofollowPolicy.pages, .links])
+    func `what was left alone is not missing offline`(nofollow: NofollowPolicy) async throws {
+        if nofollow == .links { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
+        #expect(try await prefetch { $0.nofollow = nofollow }.pages == 1)
+        #expect(try await larder.checkOffline(origin.url("/")).isClean)
+    }
+
+    @Test func `an update keeps to the number of pages that is wanted; a prefetch that wants more goes on`()
+        async throws
+    {
+        for page in 1...9 { origin.on("/p\(page)", .page("<a href=/p\(page + 1)>next</a>")) }
+        origin.on("/", .page("<a href=/p1>1</a>"))
+        #expect(try await prefetch { $0.limits.pages = 3 }.pages == 3)
+        let updated = try await larder.update()
+        #expect(updated[0].pages == 3)
+        #expect(!updated[0].isContinued)
+        origin.forgetRequests()
+        let more = try await prefetch { $0.limits.pages = 6 }
+        #expect(more.pages == 6 && more.isContinued)
+        #expect(more.maxPages == 6)
+        #expect(origin.requests.map(\.target).filter { $0 != "/robots.txt" } == ["/p3", "/p4", "/p5"])
+        let all = try await prefetch()
+        #expect(all.isContinued)
+        #expect(all.limit == nil)
+        #expect(all.pages == 10)
+        #expect(try await !prefetch().isContinued)
+    }
+
+    @Test func `a run that could not fetch what pages need is not complete`() async throws {
+        origin.on("/", .page("<img src=/dot.png><img src=/large.png><img src=/late.png>"))
+        origin.on("/large.png", .file([UInt8](repeating: 1, count: 9000), type: "image/png"))
+        origin.on("/late.png", .file([2], type: "image/png"))
+        let report = try await prefetch {
+            $0.limits.byteCount = 5000
+            $0.connectionsPerHost = 1
+        }
+        #expect(report.isPublished)
+        #expect(!report.isComplete)
+        #expect(report.skipped.contains { $0.isRequisite && $0.isOverLimit && $0.url.hasSuffix("/late.png") })
+        #expect(try await prefetch().isComplete)
+    }
+}
