@@ -6,6 +6,7 @@ internal import Web
 extension Crawl {
     func fetched(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
+        tell(result)
         frontier.received(result.wireByteCount)
         if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
         if result.number & Self.probeBit != 0 { return try probeFetched(result) }

@@ -131,7 +131,10 @@ import Web
         (["status", "--jsno"], 2, "larder: larder status has no option --jsno; did you mean --json?\n"),
         (["serve", "--port", "http"], 2, "larder: --port wants a number from 0 to 65535, not \"http\"\n"),
         (["serve", "--port"], 2, "larder: --port wants a value: --port N\n"),
-        (["status", "extra"], 2, "larder: larder status does not know what to do with \"extra\"\n"),
+        (
+            ["status", "extra"], 2,
+            "larder: larder status does not know what to do with \"extra\"; see: larder help status\n"
+        ),
         (["status", "--json=1"], 2, "larder: --json takes no value\n"),
         (["check", "/no/such.json"], 2, "larder: cannot read the manifest /no/such.json: No such file or directory\n"),
         (["check", "/dev/zero"], 2, "larder: /dev/zero:1:1: expected at most 67108864 bytes, found 67108865\n"),

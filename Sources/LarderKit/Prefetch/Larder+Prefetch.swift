@@ -134,12 +134,10 @@ extension Larder {
         }
         plan.policy = policy
         if let progress = options.progress {
-            plan.progress = { now in
-                progress(
-                    PrefetchProgress(
-                        done: now.done, known: now.known, running: now.running, byteCount: now.byteCount))
-            }
+            let meter = Mutex(ProgressMeter(site: site.href))
+            plan.progress = { figures in progress(meter.withLock { $0.measure(figures) }) }
         }
+        if let fetched = options.fetched { plan.answered = { fetched(PrefetchedURL($0)) } }
         return plan
     }
 

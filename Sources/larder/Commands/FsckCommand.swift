@@ -4,10 +4,12 @@ internal import LarderKit
 enum FsckCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.inspect(repair: arguments.has(.repair)) { count in
-                terminal.show("\(Quantities.grouped(count)) bodies checked")
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            let report = try await watch.during(again: arguments.again, isStoppable: false) {
+                try await larder.inspect(
+                    repair: arguments.has(.repair), progress: watch.progress("Comparing bodies with their digests"))
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isSound ? .done : .incomplete
         }

@@ -10,12 +10,12 @@ enum PlanCommand {
             let mostPages = try arguments.number(.sample, in: 1...10_000)
             // Nothing is kept, so that no larder is needed.
             let larder = Larder(at: "/")
-            let report = try await Signals.shared.cancelling {
-                try await larder.plan(arguments.operands, options: options, mostPages: mostPages) { count in
-                    terminal.show("\(Quantities.count(count, "page")) looked at")
-                }
+            let watch = try Watch(arguments, terminal)
+            let report = try await watch.during(again: arguments.again) {
+                try await larder.plan(
+                    arguments.operands, options: options, mostPages: mostPages,
+                    progress: watch.progress("Looking at some pages"))
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             guard !report.isInterrupted else { return .interrupted }
             guard !report.groups.isEmpty else {

@@ -4,31 +4,26 @@ internal import LarderKit
 enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let options = try options(arguments, terminal)
+            let watch = try Watch(arguments, terminal)
+            let options = try options(arguments, watch)
             let larder = try arguments.larder
             let manifest = try manifest(arguments)
-            let report = try await Signals.shared.cancelling {
+            let report = try await watch.during(again: arguments.again) {
                 if let manifest {
                     try await larder.prefetch(manifest: manifest, base: arguments.text(.base), options: options)
                 } else {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
             return worse(status(of: report, terminal), try await collect(arguments, terminal))
         }
     }
 
-    static func options(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) -> PrefetchOptions {
+    static func options(_ arguments: Arguments, _ watch: Watch) throws(UsageError) -> PrefetchOptions {
         var options = try arguments.prefetchOptions()
         _ = try arguments.size(.maxSize)
-        guard terminal.isWatched else { return options }
-        options.progress = { now in
-            terminal.show(
-                "\(Quantities.grouped(now.done)) done, \(now.running) running, "
-                    + "\(Quantities.grouped(now.known)) known, \(Quantities.bytes(now.byteCount))")
-        }
+        watch.watch(&options)
         return options
     }
 

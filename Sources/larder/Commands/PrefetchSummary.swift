@@ -28,7 +28,7 @@ enum PrefetchSummary {
         for trap in report.traps { lines.append("  stopped \(trap)") }
         lines += skipped(report)
         if report.isInterrupted {
-            lines.append("Interrupted; to go on: \(arguments.command("prefetch", arguments.operands))")
+            lines.append("Interrupted; to go on: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit { lines.append("There is more, but \(limit)") }
             lines.append("To look at it: \(arguments.command("serve"))")

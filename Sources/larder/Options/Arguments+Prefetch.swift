@@ -61,7 +61,7 @@ extension Arguments {
 
     private func byteCount(_ option: Option) throws(UsageError) -> Int? {
         guard let size = try size(option) else { return nil }
-        guard size.byteCount > 0 else { throw UsageError("\(option.name) wants more than nothing") }
+        guard size.byteCount > 0 else { throw wrong(option, "wants more than nothing, such as 500M or 2G") }
         return Int(size.byteCount)
     }
 
@@ -71,7 +71,7 @@ extension Arguments {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         guard let number = Int(unit == nil ? text : String(text.dropLast())), (1...31_536_000).contains(number) else {
-            throw UsageError("\(option.name) wants a time such as 90s, 10m or 2h, not \"\(text)\"")
+            throw wrong(option, "wants a time such as 90s, 10m or 2h, not \"\(text)\"")
         }
         return .seconds(number * (unit ?? 1))
     }

@@ -1,13 +1,17 @@
+internal import LarderKit
+
 /// What `prefetch`, `update` and `plan` understand.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet, .base] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+        [.store, .json, .quiet, .verbose, .progress, .base] + scopeOptions + mannerOptions + heldOptions
+        + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet] + mannerOptions + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+        [.store, .json, .quiet, .verbose, .progress] + mannerOptions + heldOptions.filter { $0 != .rule }
+        + networkOptions + identityOptions
 
     static let plan: [Option] =
-        [.json, .quiet, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
+        [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
         + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
 
     static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
@@ -91,8 +95,8 @@ extension Option {
         standard: nil, group: .network)
 
     static let userAgent = Option(
-        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers", standard: nil,
-        group: .identity)
+        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers",
+        standard: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
     static let header = Option(
         name: "--header", value: "FIELD",
         help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one", standard: nil,

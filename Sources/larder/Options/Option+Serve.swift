@@ -18,7 +18,8 @@ extension Option {
         help: "let pages ask the network for what the larder does not lead to itself",
         standard: nil)
     static let clear = Option(
-        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil)
+        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
+        place: .commandLine)
 
     static let serve: [Option] = [.store, .port, .atRoot, .listen, .policy, .noShim, .allowNetwork, .quiet]
 }

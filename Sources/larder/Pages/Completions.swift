@@ -97,7 +97,8 @@ enum Completions {
                 let value = option.value.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
                 lines.append(
                     "complete -c larder -n '__fish_seen_subcommand_from \(entry.name)' "
-                        + "-l \(option.name.dropFirst(2))\(value) -d '\(fishQuoted(option.help))'")
+                        + "\(option.short.map { "-s \($0.dropFirst()) " } ?? "")-l \(option.key)\(value) -d '\(fishQuoted(option.help))'"
+                )
             }
         }
         return lines.joined(separator: "\n") + "\n"
