@@ -54,7 +54,7 @@ let package = Package(
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
         tests("LarderKitTests", ["Web", "Crawl", "LarderKit"]),
-        tests("CLITests", ["Web", "LarderKit", "larder"]),
+        tests("CLITests", ["Web", "Store", "Fetch", "LarderKit", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(

@@ -185,7 +185,9 @@ extension Larder {
             throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {
-            throw LarderError(.input, "\(text) cannot be prefetched: only http and https can")
+            throw LarderError(
+                .input,
+                "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/")
         }
         guard !url.hasCredentials else {
             throw LarderError(

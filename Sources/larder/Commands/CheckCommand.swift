@@ -28,7 +28,7 @@ enum CheckCommand {
     }
 
     private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline") }
+        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline: give both, or neither") }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)

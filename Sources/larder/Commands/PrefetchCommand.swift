@@ -32,7 +32,7 @@ enum PrefetchCommand {
         let manifests = arguments.operands.filter { $0.hasSuffix(".json") }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
-            throw UsageError("larder prefetch takes one manifest, or addresses, not both")
+            throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
         }
         return manifest
     }
@@ -40,7 +40,9 @@ enum PrefetchCommand {
     static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if report.isHeldBack {
-            terminal.fail("\(report.site): bundles do not verify, so that the visit is not served")
+            terminal.fail(
+                "\(report.site): bundles do not verify, so that the visit is not served; "
+                    + "put right what is told above at the origin, then run the same command again")
             return .incomplete
         }
         guard report.isPublished else {
@@ -58,7 +60,8 @@ enum PrefetchCommand {
         if report.evictedURLs > 0 {
             terminal.fail(
                 "\(Quantities.count(report.evictedURLs, "URL")) had to go for --max-size "
-                    + "\(arguments.text(.maxSize) ?? ""), and are missing now")
+                    + "\(arguments.text(.maxSize) ?? ""), and are missing now; the next prefetch of their sites fetches them"
+            )
         }
         guard !report.isWithinLimit else { return report.evictedURLs > 0 ? .incomplete : .done }
         terminal.fail("the larder is over --max-size; see why with: \(arguments.command("gc"))")

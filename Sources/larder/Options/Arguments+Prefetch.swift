@@ -35,7 +35,9 @@ extension Arguments {
         network.certificateKey = text(.certificateKey)
         network.resolve = texts(.resolve)
         network.isInsecure = has(.insecure)
-        guard !has(.ipv4) || !has(.ipv6) else { throw UsageError("--ipv4 and --ipv6 exclude each other") }
+        guard !has(.ipv4) || !has(.ipv6) else {
+            throw UsageError("--ipv4 and --ipv6 exclude each other: give one of them")
+        }
         network.family = has(.ipv4) ? .ipv4 : has(.ipv6) ? .ipv6 : nil
         network.rate = try byteCount(.rate)
         network.timeout = try time(.timeout)
@@ -46,7 +48,7 @@ extension Arguments {
 
     private func login() throws(UsageError) -> NetworkOptions.Login? {
         if let token = text(.bearer) {
-            guard !has(.user) else { throw UsageError("--user and --bearer exclude each other") }
+            guard !has(.user) else { throw UsageError("--user and --bearer exclude each other: give one of them") }
             return .bearer(token: token)
         }
         guard let text = text(.user) else { return nil }
@@ -54,7 +56,9 @@ extension Arguments {
         let isDigest = text.hasPrefix(digest)
         let pair = text.dropFirst(isDigest ? digest.count : 0)
         // What was typed is not repeated: it is a secret.
-        guard let colon = pair.firstIndex(of: ":") else { throw UsageError("--user wants NAME:PASSWORD") }
+        guard let colon = pair.firstIndex(of: ":") else {
+            throw UsageError("--user wants NAME:PASSWORD, or digest:NAME:PASSWORD")
+        }
         let (user, password) = (String(pair[..<colon]), String(pair[pair.index(after: colon)...]))
         return isDigest ? .digest(user: user, password: password) : .basic(user: user, password: password)
     }

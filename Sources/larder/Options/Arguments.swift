@@ -88,7 +88,9 @@ struct Arguments: Sendable {
             let (name, attached) = Self.parts(of: word)
             let option = try Self.option(name, of: entry)
             guard let kind = option.value else {
-                guard attached == nil || attached == "false" else { throw UsageError("\(name) takes no value") }
+                guard attached == nil || attached == "false" else {
+                    throw UsageError("\(name) takes no value: write \(name) alone")
+                }
                 values[option.name] = Settings.Value(texts: attached == nil ? [""] : nil, source: .commandLine)
                 given.append((option, attached))
                 continue

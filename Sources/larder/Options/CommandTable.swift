@@ -227,8 +227,16 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "open", operands: "[SITE|URL]", operandCount: 0...1,
             summary: "show a site in the browser; starts the server if none runs",
-            examples: ["larder open", "larder open example.com", "larder open https://example.com/docs/"],
-            options: [.store, .port, .quiet], run: OpenCommand.run),
+            examples: [
+                "larder open", "larder open example.com", "larder open https://example.com/docs/", "larder open --stop",
+            ],
+            options: [.store, .port, .stop, .quiet],
+            notes: [
+                """
+                The server that it starts goes on in the background, and the command ends at once. $BROWSER names the
+                browser, where the desktop's own is not wanted.
+                """
+            ], run: OpenCommand.run),
         CommandEntry(
             name: "schedule", operands: "[SITE...]", operandCount: 0...1000,
             summary: "print a timer of systemd and a line of cron for larder update",

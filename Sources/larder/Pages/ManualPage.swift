@@ -55,6 +55,7 @@ enum ManualPage {
         ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "what the options say, where neither is given"),
         ("LARDER_CONFIG", "the user's configuration file, in place of ~/.config/larder/config.json"),
         ("NO_COLOR", "no colours, where it is set and not empty"),
+        ("BROWSER", "what larder open shows a site with, in place of the desktop's browser"),
         ("XDG_DATA_HOME", "where larder/ is looked for otherwise; ~/.local/share when it is not set"),
         ("http_proxy, https_proxy, no_proxy", "the proxies that are gone through, and the hosts that are not"),
     ]
