@@ -27,7 +27,7 @@ enum GCCommand {
                 + (gone.isEmpty ? "nothing had to go" : gone.joined(separator: ", "))
         ]
         if report.evictedURLs > 0 {
-            lines.append("What was evicted is missing now; a prefetch of its site gets it again")
+            lines.append("What was evicted is missing now; to have it again: \(arguments.command("update"))")
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
             let limit = Quantities.bytes(report.limit?.byteCount ?? 0)

@@ -2,7 +2,7 @@ internal import LarderKit
 
 /// The end of a prefetch, on one screen.
 enum PrefetchSummary {
-    private static let mostShown = 10
+    private static let mostShown = 5
 
     static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
@@ -25,28 +25,44 @@ enum PrefetchSummary {
         lines += list(missing.filter { $0.isRequisite || !$0.isGone }, "missing")
         lines += list(kept, "not to be had now, kept from an earlier visit")
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
-        for trap in report.traps { lines.append("  stopped \(trap)") }
+        for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
+        if report.traps.count > mostShown {
+            lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+        }
         lines += skipped(report)
         if report.isInterrupted {
             lines.append("Interrupted; to go on: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit { lines.append("There is more, but \(limit)") }
+            if missing.contains(where: { !$0.isGone }) || !kept.isEmpty {
+                lines.append("To try again what failed: \(arguments.command("update", [report.site]))")
+            }
             lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
     }
 
+    /// Each by itself where there are few; else by host and reason, the commonest first.
     private static func list(_ missing: [PrefetchReport.Missing], _ word: String) -> [String] {
         guard !missing.isEmpty else { return [] }
-        var lines = ["  \(Quantities.grouped(missing.count)) \(word):"]
-        for item in missing.prefix(mostShown) {
-            let referrer = item.chain.last.map { ", asked for by \($0)" } ?? ""
-            lines.append("    \(item.url): \(item.reason)\(referrer)")
+        let heading = "  \(Quantities.grouped(missing.count)) \(word):"
+        if missing.count <= mostShown { return [heading] + missing.map { "    " + text(of: $0) } }
+        let groups = MissingGroup.groups(of: missing)
+        var lines = [heading]
+        for group in groups.prefix(mostShown) {
+            let first = group.count == 1 ? "" : "such as "
+            lines.append("    \(Quantities.grouped(group.count)) at \(group.host): \(group.reason)")
+            lines.append("      \(first)\(text(of: group.first, withReason: false))")
         }
-        if missing.count > mostShown {
-            lines.append("    and \(Quantities.grouped(missing.count - mostShown)) more (--json lists them)")
-        }
+        let rest = groups.dropFirst(mostShown).reduce(0) { $0 + $1.count }
+        if rest > 0 { lines.append("    \(Quantities.grouped(rest)) more, elsewhere or for other reasons") }
+        lines.append("    (--json lists all of them)")
         return lines
+    }
+
+    private static func text(of item: PrefetchReport.Missing, withReason: Bool = true) -> String {
+        let referrer = item.chain.last.map { ", asked for by \($0)" } ?? ""
+        return item.url + (withReason ? ": \(item.reason)" : "") + referrer
     }
 
     /// What was linked and not asked for, by reason, the commonest first.
