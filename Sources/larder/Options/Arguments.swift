@@ -57,9 +57,14 @@ struct Arguments: Sendable {
         }
     }
 
-    /// The same command once more, to be typed or pasted into a shell. What is secret is left for the reader to fill in.
-    var again: String {
-        let options = given.flatMap { option, text -> [String] in
+    /// The same command once more, to be typed or pasted into a shell.
+    var again: String { again(as: command) }
+
+    /// Another command with the same operands, and those of the options that it has. What is secret is left for the reader to
+    /// fill in.
+    func again(as command: String) -> String {
+        let known = CommandEntry.named(command)?.options.map(\.name) ?? []
+        let options = given.filter { known.contains($0.option.name) }.flatMap { option, text -> [String] in
             guard let text else { return [option.name] }
             return option.isSecret ? [option.name, option.value ?? ""] : [option.name, text]
         }

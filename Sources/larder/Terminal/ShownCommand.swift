@@ -2,12 +2,19 @@ internal import Glibc
 
 extension CommandLine {
     /// A command of larder's, to be typed or pasted into a shell: by the name under which larder was called.
-    static func shown(_ words: [String]) -> String {
+    static func shown(_ words: [String], program: String = program) -> String {
         ([program] + words).map(quoted).joined(separator: " ")
     }
 
+    /// For those who look for programs elsewhere than a shell does.
+    static var ownPath: String {
+        guard let path = realpath("/proc/self/exe", nil) else { return program }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
     /// `scripts/larder` says so of itself.
-    private static var program: String {
+    static var program: String {
         let name = getenv("LARDER_CALLED").map { String(cString: $0) } ?? ""
         return name.isEmpty ? "larder" : name
     }
