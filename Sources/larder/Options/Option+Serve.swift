@@ -2,7 +2,7 @@
 extension Option {
     static let atRoot = Option(
         name: "--at-root", value: "SITE", help: "show this site at /, and the other origins below /-/web/",
-        standard: nil)
+        standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
         help: "the address to listen on, * for all that this machine has; needs --at-root", standard: "loopback only")

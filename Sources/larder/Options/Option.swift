@@ -68,14 +68,14 @@ struct Option: Sendable, Equatable {
         name: "--visit", value: "N", help: "as this visit shows it", standard: "what is served")
     static let type = Option(
         name: "--type", value: "TYPE",
-        help: "only this media type: text/html, image/*, or a short name", standard: nil)
-    static let status = Option(name: "--status", value: "N", help: "only this status, such as 404", standard: nil)
+        help: "only this media type: text/html, image/*, or a short name", standard: "all")
+    static let status = Option(name: "--status", value: "N", help: "only this status, such as 404", standard: "all")
     static let site = Option(name: "--site", value: nil, help: "it is the name of a site", standard: nil)
     static let url = Option(name: "--url", value: nil, help: "it is a URL", standard: nil)
     static let pattern = Option(name: "--pattern", value: nil, help: "it is a pattern", standard: nil)
     static let maxSize = Option(
         name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
-        standard: nil)
+        standard: "no limit")
     static let hour = Option(
         name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
     static let help = Option(
