@@ -35,6 +35,8 @@ extension Crawl {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
+            // What did not answer came from nowhere: what is held came from where it came then.
+            frontier.came(number, from: held.flags.reach)
             try follow(number, held)
         case .waiting:
             // It is tried again, and asked by the same conditions.

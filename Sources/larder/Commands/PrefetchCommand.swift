@@ -47,7 +47,9 @@ enum PrefetchCommand {
         }
         guard report.isPublished else {
             let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
-            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again")
+            let kept =
+                report.missing.contains(where: \.isKeptFromBefore) ? "; what was held before is shown as before" : ""
+            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
         return report.isComplete ? .done : .incomplete

@@ -71,9 +71,9 @@ enum PrefetchSummary {
         var counts: [String: Int] = [:]
         for skipped in report.skipped { counts[skipped.reason, default: 0] += 1 }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-        var lines = [
-            "  \(Quantities.count(report.skipped.count, "link")) not followed (--json lists them):"
-        ]
+        let count = Quantities.count(report.skipped.count, "link")
+        if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
+        var lines = ["  \(count) not followed (--json lists them):"]
         for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Quantities.grouped(count)) \(reason)") }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
         if rest > 0 { lines.append("    \(Quantities.grouped(rest)) for other reasons") }
