@@ -12,18 +12,17 @@ extension Frontier {
         figures.toRetry = retries.count
         var busy: [String: CrawlProgress.Host] = [:]
         for (origin, number) in hostNumbers {
-            let host = hosts[number]
-            figures.atGate += host.atGate.count
-            figures.queuedRequisites += host.queuedRequisiteCount
-            figures.queuedPages += host.queuedCount - host.queuedRequisiteCount
-            guard host.queuedCount > 0 || host.pace.runningCount > 0 else { continue }
+            figures.atGate += hosts[number].atGate.count
+            figures.queuedRequisites += hosts[number].queuedRequisiteCount
+            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedRequisiteCount
+            guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
             let name = Self.host(of: origin)
             var told = busy[name] ?? CrawlProgress.Host(name: name)
-            told.running += host.pace.runningCount
-            told.queued += host.queuedCount
-            told.limit += host.pace.limit
+            told.running += hosts[number].pace.runningCount
+            told.queued += hosts[number].queuedCount
+            told.limit += hosts[number].pace.limit
             // A pause that something runs through is no wait.
-            if host.pace.runningCount == 0, let start = host.pace.nextStart, start > now {
+            if hosts[number].pace.runningCount == 0, let start = hosts[number].pace.nextStart, start > now {
                 told.pause = max(told.pause ?? .zero, start - now)
             }
             busy[name] = told

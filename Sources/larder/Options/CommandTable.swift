@@ -22,7 +22,13 @@ struct CommandEntry: Sendable {
                 "larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
                 "larder prefetch manifests/site.json",
             ],
-            options: Option.prefetch, run: PrefetchCommand.run),
+            options: Option.prefetch,
+            notes: [
+                """
+                Ctrl-C once stops cleanly and names the command that goes on; twice stops at once. What is stored is kept
+                either way. Options that you always want may stand in larder.json: see larder help config.
+                """
+            ], run: PrefetchCommand.run),
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "fetch what has changed of the sites that are held",
