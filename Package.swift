@@ -53,8 +53,8 @@ let package = Package(
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
-        tests("LarderKitTests", ["Web", "LarderKit"]),
-        tests("CLITests", ["Web", "larder"]),
+        tests("LarderKitTests", ["Web", "Crawl", "LarderKit"]),
+        tests("CLITests", ["Web", "Store", "Fetch", "LarderKit", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(

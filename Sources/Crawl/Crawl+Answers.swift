@@ -6,6 +6,7 @@ internal import Web
 extension Crawl {
     func fetched(_ result: FetchResult) throws(CrawlError) {
         report.add(result)
+        tell(result)
         frontier.received(result.wireByteCount)
         if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
         if result.number & Self.probeBit != 0 { return try probeFetched(result) }
@@ -39,6 +40,8 @@ extension Crawl {
         switch frontier.state(number) {
         case .failed(let failure) where !failure.isGone:
             keptFromBefore.insert(number)
+            // What did not answer came from nowhere: what is held came from where it came then.
+            frontier.came(number, from: held.flags.reach)
             try follow(number, held, mayLeaveOut: false)
         case .waiting:
             // It is tried again, and asked by the same conditions.

@@ -24,7 +24,7 @@ package final class Crawl {
     var partials: PartialShelf
     var scanning = 0
     var scanningByteCount = 0
-    private var lastProgress: Duration = .zero
+    var lastProgress: Duration = .zero
 
     /// Bodies that wait for a scan may fill so much memory before no further ones are asked for.
     private static let mostScanningBytes = 2 * 1024 * 1024
@@ -87,6 +87,7 @@ package final class Crawl {
         } catch {
             failure = error
         }
+        tellProgress(isEnding: true)
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
@@ -150,7 +151,7 @@ package final class Crawl {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
             let due = mayScanMore ? frontier.nextRetry : nil
             let wait = due.map { max(.zero, $0 - now) } ?? .seconds(60)
-            return try loop.turn(waitingAtMost: plan.progress == nil ? wait : min(wait, .milliseconds(250)))
+            return try loop.turn(waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
         } catch {
             throw .fetch(error)
         }
@@ -166,15 +167,6 @@ package final class Crawl {
         } catch {
             throw .store(error)
         }
-    }
-
-    private func tellProgress() {
-        guard let progress = plan.progress, now - lastProgress > .milliseconds(200) else { return }
-        lastProgress = now
-        progress(
-            CrawlProgress(
-                done: frontier.doneCount, known: frontier.urls.count, running: frontier.runningCount,
-                byteCount: report.wireByteCount))
     }
 
     var now: Duration { clock.now - started }

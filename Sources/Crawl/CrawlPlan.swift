@@ -34,8 +34,10 @@ package struct CrawlPlan: Sendable {
     package var rules = CacheRules()
     /// What the store keeps of how the site is prefetched.
     package var settings = ""
-    /// Told of the counts now and then, on the crawl's thread.
+    /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
+    /// Told of every answer, on the crawl's thread.
+    package var answered: (@Sendable (CrawlAnswer) -> Void)?
 
     package init(site: String, start: [WebURL], folder: StoreFolder, userAgent: String) {
         self.site = site
@@ -49,12 +51,4 @@ package struct CrawlPlan: Sendable {
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: obeysRobots,
             productToken: productToken, followsGuesses: followsGuesses)
     }
-}
-
-/// How far a crawl is.
-package struct CrawlProgress: Sendable, Equatable {
-    package var done = 0
-    package var known = 0
-    package var running = 0
-    package var byteCount = 0
 }

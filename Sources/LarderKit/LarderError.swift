@@ -23,7 +23,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.description = description
     }
 
-    static let interrupted = LarderError(.interrupted, "interrupted")
+    static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
 
     init(_ error: StoreError) {
         self.init(.machine, error.description)
@@ -37,7 +37,7 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     init(_ error: FetchFailure) {
-        self.init(.machine, error.description)
+        self.init(.machine, "\(error); \(error.advice)")
     }
 
     init(_ error: ServerError) {

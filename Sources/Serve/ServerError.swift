@@ -9,7 +9,7 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
 
     init(_ doing: String, _ code: Int32) {
         self.code = code
-        description = "cannot \(doing): \(String(cString: strerror(code)))"
+        description = "cannot \(doing): \(String(cString: strerror(code))); close other programs, then try again"
     }
 
     init(listening port: UInt16, _ code: Int32) {
@@ -20,7 +20,9 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
         case EACCES:
             description = "port \(port) is not for this user: choose one above 1023 with --port"
         default:
-            description = "cannot listen on port \(port): \(String(cString: strerror(code)))"
+            description =
+                "cannot listen on port \(port): \(String(cString: strerror(code))); choose another with --port, or another "
+                + "address with --listen"
         }
     }
 

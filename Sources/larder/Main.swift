@@ -30,13 +30,13 @@ struct Main {
             return .done
         }
         guard let entry = CommandEntry.named(name) else {
-            let close = Suggestion.closest(to: name, among: CommandEntry.all.map(\.name))
-            terminal.fail(
-                "there is no command \"\(name)\"" + (close.map { "; did you mean \($0)?" } ?? "; see: larder help"))
+            terminal.fail(CommandEntry.unknown(name))
             return .usage
         }
         do throws(UsageError) {
-            let arguments = try Arguments(words.dropFirst(), for: entry)
+            // Commands without options, such as help, have nothing that could be set.
+            let settings = entry.options.isEmpty ? Settings() : try Settings.load().settings
+            let arguments = try Arguments(words.dropFirst(), for: entry, settings: settings)
             if arguments.has(.help) {
                 terminal.say(HelpCommand.text(of: entry))
                 return .done

@@ -149,9 +149,13 @@ import Web
         (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
         (
             ["prefetch", "file:///etc/passwd"], 2,
-            "larder: file:///etc/passwd cannot be prefetched: only http and https can\n"
+            "larder: file:///etc/passwd cannot be prefetched: only http and https can; name a page such as "
+                + "https://example.com/\n"
         ),
-        (["prefetch", "ftp://a.test/"], 2, "larder: ftp://a.test/ cannot be prefetched: only http and https can\n"),
+        (
+            ["prefetch", "ftp://a.test/"], 2,
+            "larder: ftp://a.test/ cannot be prefetched: only http and https can; name a page such as https://example.com/\n"
+        ),
         (
             ["prefetch", "http://user:secret@a.test/"], 2,
             "larder: the address of a.test has a user name or a password in it: leave them out, nothing may keep them\n"
@@ -159,9 +163,15 @@ import Web
         (["status", "--jsno"], 2, "larder: larder status has no option --jsno; did you mean --json?\n"),
         (["serve", "--port", "http"], 2, "larder: --port wants a number from 0 to 65535, not \"http\"\n"),
         (["serve", "--port"], 2, "larder: --port wants a value: --port N\n"),
-        (["status", "extra"], 2, "larder: larder status does not know what to do with \"extra\"\n"),
-        (["status", "--json=1"], 2, "larder: --json takes no value\n"),
-        (["check", "/no/such.json"], 2, "larder: cannot read the manifest /no/such.json: No such file or directory\n"),
+        (
+            ["status", "extra"], 2,
+            "larder: larder status does not know what to do with \"extra\"; see: larder help status\n"
+        ),
+        (["status", "--json=1"], 2, "larder: --json takes no value: write --json alone\n"),
+        (
+            ["check", "/no/such.json"], 2,
+            "larder: cannot read the manifest /no/such.json: No such file or directory; name a file or a URL that is there\n"
+        ),
         (["check", "/dev/zero"], 2, "larder: /dev/zero:1:1: expected at most 67108864 bytes, found 67108865\n"),
         (["help", "nothing"], 2, "larder: there is no command \"nothing\"; see: larder help\n"),
     ])

@@ -117,3 +117,6 @@ struct Command {
         return path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex) + "/larder"
     }()
 }
+
+/// The tests' own kind, by a name that larder's has not.
+typealias HomeFolder = TemporaryFolder

@@ -2,69 +2,105 @@ import Glibc
 import TestOrigin
 import Testing
 
-/// Types every command of the README, with a site of its own in place of the example's.
+/// Types what the README shows, in its order and in one home, with a site of its own in place of the examples'.
 @Suite struct ReadmeTests {
-    private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
-
-    /// The lines of the README's shell blocks, without their comments.
-    private static let commands: [String] = {
+    private struct Block {
         var commands: [String] = []
-        var isShell = false
-        for line in text(of: root + "/README.md").split(separator: "\n", omittingEmptySubsequences: false) {
+        /// What stands below them as their output.
+        var output: [String] = []
+    }
+
+    private static let blocks: [Block] = {
+        var blocks: [Block] = []
+        var kind: Substring?
+        for line in SourceText.read(SourceText.root + "/README.md").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        {
             if line.hasPrefix("```") {
-                isShell = line == "```sh"
-            } else if isShell, let command = line.split(separator: "#").first {
-                commands.append(String(command.reversed().drop { $0 == " " }.reversed()))
+                kind = kind == nil ? line.dropFirst(3) : nil
+                if kind == "sh" { blocks.append(Block()) }
+            } else if kind == "sh", let command = line.split(separator: "#").first {
+                blocks[blocks.count - 1].commands.append(String(command.reversed().drop { $0 == " " }.reversed()))
+            } else if kind == "text", !blocks.isEmpty {
+                blocks[blocks.count - 1].output.append(String(line))
             }
         }
-        return commands
+        return blocks
     }()
 
-    @Test(arguments: commands)
-    func `a command of the README does what it says`(line: String) throws {
-        let home = try TemporaryFolder()
-        let origin = try TestOrigin()
-        origin.serve(folder: Self.root + "/Sources/larder/Demo/Site")
-        var words = line.replacing("https://example.com/", with: origin.url("/")).split(separator: " ").map(String.init)
-        let program = words.removeFirst()
-        switch program {
-        case "scripts/larder":
-            words = words.map { $0.hasPrefix("manifests/") ? Self.root + "/" + $0 : $0 }
-            if words == ["serve"] {
-                #expect(try Command.run("prefetch", origin.url("/"), home: home).status == 0)
-                let serve = try Command(words + ["--port", "0"], home: home)
-                #expect(serve.read(until: "\n").contains("http://localhost:"))
-                serve.signal(SIGTERM)
-                #expect(serve.wait().status == 0)
-            } else {
-                let ending = try Command(words, home: home).wait()
-                #expect(ending.status == 0, "\(ending)")
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+    private let environment: [String: String]
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.serve(folder: SourceText.root + "/Sources/larder/Demo/Site")
+        let free = try TestOrigin()
+        environment = ["XDG_RUNTIME_DIR": home.path, "BROWSER": "/bin/true", "LARDER_PORT": "\(free.port)"]
+        free.stop()
+    }
+
+    @Test func `the commands of the README do what it says, and print what it shows`() throws {
+        #expect(Self.blocks.flatMap(\.commands).count > 10)
+        for block in Self.blocks {
+            var printed = ""
+            for command in block.commands { printed += try output(of: command) }
+            let lines = Set(printed.split(separator: "\n").map { Self.blurred(String($0)) })
+            for line in block.output {
+                #expect(lines.contains(Self.blurred(line)), "\(block.commands): \(line)\n\(printed)")
             }
-        case "scripts/test":
-            // What runs this test.
-            #expect(access(Self.root + "/scripts/test", X_OK) == 0)
-        default:
-            Issue.record("the README has a command that no test types: \(line)")
         }
     }
 
+    private func output(of command: String) throws -> String {
+        var line = command
+        for site in ["https://example.com/", "https://pantry.example/"] {
+            line = line.replacing(site, with: origin.url("/"))
+        }
+        var words = line.split(separator: " ").map(String.init)
+        let program = words.removeFirst()
+        switch program {
+        case "scripts/test", "scripts/install":
+            // What runs this test, and what CI tries by itself.
+            #expect(access(SourceText.root + "/" + program, X_OK) == 0)
+            return ""
+        case "scripts/larder", "larder":
+            words = words.map { $0.hasPrefix("manifests/") ? SourceText.root + "/" + $0 : $0 }
+            let run = try Command(words, home: home, environment: environment)
+            if words == ["serve"] {
+                #expect(run.read(until: "\n").contains("http://localhost:"))
+                run.signal(SIGTERM)
+            }
+            let ending = run.wait()
+            #expect(ending.status == 0, "\(command): \(ending)")
+            return ending.output
+        default:
+            Issue.record("the README has a command that no test types: \(command)")
+            return ""
+        }
+    }
+
+    /// Without what is another at every run: figures, units, the site's name.
+    private static func blurred(_ line: String) -> String {
+        let named = line.replacing("pantry.example", with: "SITE").replacing("https://", with: "http://")
+        var text = ""
+        for word in named.split(separator: " ") {
+            let plain = word.split { $0.isNumber || ".,:-()".contains($0) }.joined()
+            if !["", "ms", "s", "min", "B", "kB", "MB"].contains(plain) {
+                text += " " + plain.replacing("SITE", with: "")
+            }
+        }
+        return text
+    }
+
     @Test func `the README names every command of larder`() throws {
-        let home = try TemporaryFolder()
         let help = try Command.run("help", home: home).output
-        let readme = Self.text(of: Self.root + "/README.md")
+        let readme = SourceText.read(SourceText.root + "/README.md")
         let names = help.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
             $0.split(separator: " ").first
         }
         #expect(names.count >= 6)
         for name in names { #expect(readme.contains("`larder \(name)")) }
-    }
-
-    private static func text(of path: String) -> String {
-        guard let file = fopen(path, "r") else { return "" }
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 65536)
-        while case let count = fread(&piece, 1, piece.count, file), count > 0 { bytes += piece[..<count] }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -120,7 +120,8 @@ extension Frontier {
             // Before a gate, which holds back pages alone.
             case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
             case .queued: enqueue(next)
-            case .running, .waiting, .done, .redirected, .failed: break
+            case .done, .redirected: doneRequisiteCount += 1
+            case .running, .waiting, .failed: break
             }
             next = records[Int(next)].target
         }

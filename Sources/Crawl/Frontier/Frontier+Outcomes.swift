@@ -20,6 +20,7 @@ extension Frontier {
     /// It came, and is not what it claims to be.
     mutating func refused(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
         fail(number, failure)
     }
 
@@ -55,6 +56,7 @@ extension Frontier {
         _ = forget(unstripped: number)
         records[Int(number)].state = state
         doneCount += 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount += 1 }
     }
 
     private mutating func recalledWithoutEnd(_ number: UInt32) {
@@ -99,6 +101,7 @@ extension Frontier {
     private mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
         failures[number] = failure
+        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount += 1 }
         guard let url = forget(unstripped: number), case .status = failure else { return }
         // Perhaps what looked like the name of a session was more than that.
         let record = records[Int(number)]

@@ -17,10 +17,14 @@ struct Frontier: Sendable {
 
     var runningCount = 0
     var doneCount = 0
+    /// Of them, what pages need.
+    var doneRequisiteCount = 0
+    /// Of what failed, what only looked like a link.
+    var wrongGuessCount = 0
     var records: [Record] = []
     var urls = URLTable()
     var hosts: [Host] = []
-    private var hostNumbers: [String: Int] = [:]
+    private(set) var hostNumbers: [String: Int] = [:]
     /// Hosts that may start something, in turn.
     private var line = WorkQueue()
     /// Hosts whose pause is over at a time.

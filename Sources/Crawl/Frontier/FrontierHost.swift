@@ -44,6 +44,9 @@ extension Frontier {
             }
         }
 
+        /// Of what is queued, what pages need.
+        var queuedRequisiteCount: Int { min(requisites.count, queuedCount) }
+
         /// What a page needs goes first, so that a crawl that is stopped leaves whole pages.
         mutating func popFirst() -> UInt32? {
             requisites.popFirst() ?? pages.popFirst() ?? slowPages.popFirst()

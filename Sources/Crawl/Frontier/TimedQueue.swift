@@ -4,6 +4,8 @@ struct TimedQueue: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
 
+    var count: Int { entries.count }
+
     /// When the first one is due.
     var next: Duration? { entries.first?.time }
 

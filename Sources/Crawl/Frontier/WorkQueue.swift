@@ -7,6 +7,8 @@ struct WorkQueue: Sendable {
 
     var isEmpty: Bool { head == numbers.count }
 
+    var count: Int { numbers.count - head }
+
     mutating func append(_ number: UInt32) {
         numbers.append(number)
     }

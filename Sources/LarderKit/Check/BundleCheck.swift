@@ -9,21 +9,25 @@ struct BundleCheck {
     private let targets: [CheckTarget]
     private let columns: [CheckColumn]
     private let failsOn: Set<CheckReport.Verdict>
+    private let progress: (@Sendable (WorkProgress) -> Void)?
 
     init(_ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder) throws(LarderError) {
         self.source = source
         failsOn = options.failsOn
+        progress = options.progress
         targets = try CheckTarget.all(of: source)
         columns = try CheckColumn.all(of: source, folder)
     }
 
     func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
         var found = [[Examination?]](repeating: [], count: columns.count)
+        let tally = WorkTally(.bundles, of: targets.count * columns.count, progress)
         // What is at hand comes first: what comes over the network is compared with it.
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
                 found[place] = try local.examine(targets, column, interruption)
+                tally.add(targets.count)
             } catch {
                 throw LarderError(error)
             }
@@ -31,7 +35,7 @@ struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            found[place] = try LiveBundles.examine(targets, base: column.base, interruption) { good($0, local) }
+            found[place] = try LiveBundles.examine(targets, base: column.base, interruption, tally) { good($0, local) }
         }
         var items = self.items(found)
         items += try PageSkews(source, targets, columns).items(interruption)

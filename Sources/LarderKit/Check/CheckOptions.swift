@@ -22,6 +22,9 @@ public struct CheckOptions: Sendable {
     /// What makes a check fail, where the bundle is required.
     public var failsOn: Set<CheckReport.Verdict> = [.mismatch, .missing]
 
+    /// Told how many bundles were looked at, now and then, on threads of the check's.
+    public var progress: (@Sendable (WorkProgress) -> Void)?
+
     /// The forms of manifest that are read.
     public static var formats: [String] { ManifestFormat.names }
 

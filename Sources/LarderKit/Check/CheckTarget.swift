@@ -34,7 +34,12 @@ struct CheckTarget: Sendable {
                     ? "\(source.name): \"\(bundle.reference)\" is relative: say to what with --base URL"
                     : "\(source.name): \"\(bundle.reference)\" is not a URL")
         }
-        guard url.isHTTP else { throw LarderError(.input, "\(source.name): \(url.href) is neither http nor https") }
+        guard url.isHTTP else {
+            throw LarderError(
+                .input,
+                "\(source.name): \(url.href) is neither http nor https: write it so in the manifest, or give --base URL"
+            )
+        }
         // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays there.
         if base.isGiven, url.origin == source.home?.origin, let moved = WebURL(url.target, base: base.root) {
             url = moved

@@ -80,7 +80,9 @@ struct ManifestLoader {
     }
 
     private static func unreadable(_ path: String, _ code: Int32) -> LarderError {
-        LarderError(.input, "cannot read the manifest \(path): \(String(cString: strerror(code)))")
+        LarderError(
+            .input,
+            "cannot read the manifest \(path): \(String(cString: strerror(code))); name a file or a URL that is there")
     }
 
     private func fetch(_ url: WebURL) throws(LarderError) -> [UInt8] {

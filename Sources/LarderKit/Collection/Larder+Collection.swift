@@ -10,14 +10,16 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, somebody else writes to it, or the
     ///   store fails. That the limit could not be reached is no error; it is in the report.
     public func collect(
-        limit: ByteSize? = nil, progress: (@Sendable (Int64) -> Void)? = nil
+        limit: ByteSize? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CollectionReport {
         let folder = folder
         return try await Self.onThread("larder-gc") { () throws(LarderError) in
             do throws(StoreError) {
                 // A writer would make a larder where there is none.
                 let reader = try StoreReader(folder)
-                let result = try StoreWriter(folder).collect(limit: limit?.byteCount) { progress?($0) }
+                let result = try StoreWriter(folder).collect(limit: limit?.byteCount) {
+                    progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
+                }
                 let everything = try reader.sites().map { Pin(.site, $0.name) }
                 let covers = try reader.covers(of: [reader.pins(), everything])
                 return CollectionReport(result, limit: limit, pinned: covers[0], held: covers[1])

@@ -11,7 +11,7 @@ extension Larder {
     /// - Throws: As `prefetch`.
     public func plan(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions(), mostPages: Int = 120,
-        progress: (@Sendable (Int) -> Void)? = nil
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> PlanReport {
         let (first, start) = try Self.startURLs(urls)
         var plan = try plan(site: first, start: start, options)
@@ -21,7 +21,8 @@ extension Larder {
         return try await Self.onThread("larder-plan", onCancel: interruption.request) { () throws(LarderError) in
             do throws(CrawlError) {
                 var run = try PlanRun(wanted, mostPages: mostPages)
-                return PlanReport(site: first.href, try run.run(interruption) { progress?($0) })
+                return PlanReport(
+                    site: first.href, try run.run(interruption) { progress?(WorkProgress(.pages, done: $0, of: nil)) })
             } catch {
                 throw LarderError(error)
             }

@@ -135,12 +135,10 @@ extension Larder {
         }
         plan.policy = policy
         if let progress = options.progress {
-            plan.progress = { now in
-                progress(
-                    PrefetchProgress(
-                        done: now.done, known: now.known, running: now.running, byteCount: now.byteCount))
-            }
+            let meter = Mutex(ProgressMeter(site: site.href))
+            plan.progress = { figures in progress(meter.withLock { $0.measure(figures) }) }
         }
+        if let fetched = options.fetched { plan.answered = { fetched(PrefetchedURL($0)) } }
         return plan
     }
 
@@ -200,7 +198,9 @@ extension Larder {
             throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
         }
         guard url.isHTTP else {
-            throw LarderError(.input, "\(text) cannot be prefetched: only http and https can")
+            throw LarderError(
+                .input,
+                "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/")
         }
         guard !url.hasCredentials else {
             throw LarderError(

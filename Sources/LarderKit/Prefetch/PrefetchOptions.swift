@@ -21,8 +21,10 @@ public struct PrefetchOptions: Sendable {
     public var connectionsPerHost = 16
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
-    /// Told of the counts a few times a second, on a thread of the crawl's.
+    /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
+    /// Told of every request that ended, on the same thread.
+    public var fetched: (@Sendable (PrefetchedURL) -> Void)?
 
     public init() {}
 }
@@ -84,13 +86,4 @@ public enum Policy: String, Sendable, CaseIterable {
     case revalidate
     case refreshBehind = "refresh-behind"
     case auto
-}
-
-/// How far a prefetch is.
-public struct PrefetchProgress: Sendable, Equatable {
-    public let done: Int
-    /// Everything that the site was found to link, wanted or not.
-    public let known: Int
-    public let running: Int
-    public let byteCount: Int
 }

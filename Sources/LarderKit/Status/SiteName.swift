@@ -14,6 +14,8 @@ enum SiteName {
     static func unknown(_ text: String, among names: [String]) -> StoreError {
         StoreError(
             .unusable, doing: "find the site", path: text, detail: "the larder does not hold it",
-            advice: names.isEmpty ? "it holds none yet" : "it holds: \(names.joined(separator: ", "))")
+            advice: names.isEmpty
+                ? "it holds none yet: stock one with: larder prefetch URL"
+                : "it holds: \(names.joined(separator: ", "))")
     }
 }

@@ -5,27 +5,30 @@ enum CheckCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let outputs = try CheckOutputs(arguments)
-            let report = arguments.has(.offline) ? try await offline(arguments) : try await bundles(arguments)
+            let watch = try Watch(arguments, terminal)
+            let report =
+                arguments.has(.offline) ? try await offline(arguments, watch) : try await bundles(arguments, watch)
             return try outputs.write(report, terminal)
         }
     }
 
-    private static func offline(_ arguments: Arguments) async throws -> CheckReport {
+    private static func offline(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
         for option in [Option.held, .live, .folder, .base, .format] where arguments.has(option) {
             throw UsageError("\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
         }
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
         options.failsOn = try arguments.failsOn
+        options.progress = watch.progress("Comparing what is held")
         let larder = try arguments.larder
         let wanted = options
-        return try await Signals.shared.cancelling {
+        return try await watch.during(again: arguments.again) {
             try await larder.checkOffline(arguments.operands[0], options: wanted)
         }
     }
 
-    private static func bundles(_ arguments: Arguments) async throws -> CheckReport {
-        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline") }
+    private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
+        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline: give both, or neither") }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)
@@ -34,10 +37,11 @@ enum CheckCommand {
         if arguments.has(.held) { places.append(.held) }
         if arguments.has(.live) { places.append(.live) }
         options.places = places
+        options.progress = watch.progress("Looking at bundles")
         // What is not asked needs no larder, nor a home folder for it.
         let larder = arguments.has(.held) ? try arguments.larder : Larder(at: "")
         let wanted = options
-        return try await Signals.shared.cancelling {
+        return try await watch.during(again: arguments.again) {
             try await larder.check(arguments.operands[0], options: wanted)
         }
     }

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import LarderKit
 
 extension Arguments {
@@ -8,13 +7,9 @@ extension Arguments {
     private var store: String {
         get throws(UsageError) {
             if let path = text(.store) { return path }
-            var environment: [String: String] = [:]
-            for name in ["LARDER_STORE", "XDG_DATA_HOME", "HOME"] {
-                environment[name] = getenv(name).map { String(cString: $0) }
-            }
-            let path = Larder.defaultPath(environment: environment)
+            let path = Larder.defaultPath(environment: Settings.environment())
             // Nobody looks for a larder in whatever folder a job happened to start in.
-            guard path.hasPrefix("/") || path == environment["LARDER_STORE"] else {
+            guard path.hasPrefix("/") else {
                 throw UsageError("HOME is not set: say where the larder is with --store DIR or $LARDER_STORE")
             }
             return path
@@ -25,27 +20,14 @@ extension Arguments {
     func size(_ option: Option) throws(UsageError) -> ByteSize? {
         guard let text = text(option) else { return nil }
         guard let size = ByteSize(text) else {
-            throw UsageError("\(option.name) wants a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
+            throw wrong(option, "wants a size such as 500M, 2G, 1.5GiB or 0, not \"\(text)\"")
         }
         return size
     }
 
     /// A command on the same larder, to be typed or pasted into a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
-        let words = [name] + operands + (text(.store).map { ["--store", $0] } ?? [])
-        return "larder " + words.map(Self.quoted).joined(separator: " ")
-    }
-
-    /// The command that was given, with some options changed, on what is named.
-    func repeated(_ name: String, _ operands: [String], with changes: [String: String] = [:]) -> String {
-        "larder " + ([name] + operands + again(with: changes)).map(Self.quoted).joined(separator: " ")
-    }
-
-    private static func quoted(_ word: String) -> String {
-        let isPlain = word.utf8.allSatisfy { byte in
-            (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
-        }
-        return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+        CommandLine.shown([name] + operands + (given(.store).map { ["--store", $0] } ?? []))
     }
 }
 
@@ -58,7 +40,6 @@ extension Terminal {
             fail(error.message)
             return .usage
         } catch let error as LarderError {
-            show("")
             fail(error.description)
             switch error.kind {
             case .input: return .usage

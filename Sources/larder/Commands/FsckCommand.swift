@@ -2,12 +2,17 @@ internal import LarderKit
 
 /// `larder fsck [--repair]`
 enum FsckCommand {
+    private static let mostShown = 5
+    private static let mostAddresses = 2
+
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.inspect(repair: arguments.has(.repair)) { count in
-                terminal.show("\(Quantities.grouped(count)) bodies checked")
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            let report = try await watch.during(again: arguments.again, isStoppable: false) {
+                try await larder.inspect(
+                    repair: arguments.has(.repair), progress: watch.progress("Comparing bodies with their digests"))
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isSound ? .done : .incomplete
         }
@@ -15,9 +20,14 @@ enum FsckCommand {
 
     private static func text(of report: InspectionReport, _ arguments: Arguments) -> String {
         var lines: [String] = []
-        for damage in report.damaged {
+        for damage in report.damaged.prefix(mostShown) {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
-            lines += damage.addresses.map { "  \($0)" }
+            lines += damage.addresses.prefix(mostAddresses).map { "  \($0)" }
+            let more = damage.addresses.count - mostAddresses
+            if more > 0 { lines.append("  and \(Quantities.count(more, "address", plural: "addresses")) more") }
+        }
+        if report.damaged.count > mostShown {
+            lines.append("and \(Quantities.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         let checked = Quantities.count(report.bodiesChecked, "body", plural: "bodies")
@@ -29,7 +39,7 @@ enum FsckCommand {
             lines.append("\(orphans) left over, which nothing refers to" + (report.isRepaired ? ": removed" : ""))
         }
         if report.isRepaired, !report.damaged.isEmpty {
-            lines.append("What was damaged is out of service; prefetch its sites again to have it")
+            lines.append("What was damaged is out of service; to have it again: \(arguments.command("update"))")
         } else if !report.damaged.isEmpty {
             lines.append("To take it out of service: \(arguments.command("fsck", ["--repair"]))")
         }

@@ -5,11 +5,11 @@ enum GCCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let limit = try arguments.size(.maxSize)
-            terminal.show("looking for what can go")
-            let report = try await arguments.larder.collect(limit: limit) { count in
-                terminal.show("\(Quantities.bytes(count)) in use")
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            let report = try await watch.during(again: arguments.again, isStoppable: false) {
+                try await larder.collect(limit: limit, progress: watch.progress("Taking away what can go"))
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
         }
@@ -27,7 +27,7 @@ enum GCCommand {
                 + (gone.isEmpty ? "nothing had to go" : gone.joined(separator: ", "))
         ]
         if report.evictedURLs > 0 {
-            lines.append("What was evicted is missing now; a prefetch of its site gets it again")
+            lines.append("What was evicted is missing now; to have it again: \(arguments.command("update"))")
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
             let limit = Quantities.bytes(report.limit?.byteCount ?? 0)

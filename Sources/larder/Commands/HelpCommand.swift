@@ -8,7 +8,7 @@ enum HelpCommand {
             return .done
         }
         guard let entry = CommandEntry.named(name) else {
-            terminal.fail("there is no command \"\(name)\"; see: larder help")
+            terminal.fail(CommandEntry.unknown(name))
             return .usage
         }
         terminal.say(text(of: entry))
@@ -43,7 +43,7 @@ enum HelpCommand {
         lines += entry.examples.map { "  \($0)" }
         lines += ["", "Usage", "  larder \(entry.name)\(entry.operands.isEmpty ? "" : " " + entry.operands) [OPTIONS]"]
         if !entry.options.isEmpty {
-            let names = entry.options.map { $0.name + ($0.value.map { " \($0)" } ?? "") }
+            let names = entry.options.map(\.title)
             let width = (names.map(\.utf8.count).max() ?? 0) + 2
             for group in Option.Group.allCases {
                 let members = zip(names, entry.options).filter { $0.1.group == group }

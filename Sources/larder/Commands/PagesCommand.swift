@@ -6,7 +6,7 @@ enum PagesCommand {
             return .done
         }
         guard let entry = CommandEntry.named(name) else {
-            terminal.fail("there is no command \"\(name)\"; see: larder help")
+            terminal.fail(CommandEntry.unknown(name))
             return .usage
         }
         terminal.say(ManualPage.text(of: entry))

@@ -79,7 +79,7 @@ extension Arguments {
         get throws(UsageError) {
             let given = [(Option.site, PinKind.site), (.url, .url), (.pattern, .pattern)].filter { has($0.0) }
             guard given.count <= 1 else {
-                throw UsageError("only one of \(given.map(\.0.name).joined(separator: " and ")) can be")
+                throw UsageError("only one of \(given.map(\.0.name).joined(separator: " and ")) can be: say which")
             }
             return given.first?.1
         }

@@ -10,12 +10,12 @@ enum PlanCommand {
             let mostPages = try arguments.number(.sample, in: 1...10_000)
             // Nothing is kept, so that no larder is needed.
             let larder = Larder(at: "/")
-            let report = try await Signals.shared.cancelling {
-                try await larder.plan(arguments.operands, options: options, mostPages: mostPages) { count in
-                    terminal.show("\(Quantities.count(count, "page")) looked at")
-                }
+            let watch = try Watch(arguments, terminal)
+            let report = try await watch.during(again: arguments.again) {
+                try await larder.plan(
+                    arguments.operands, options: options, mostPages: mostPages,
+                    progress: watch.progress("Looking at some pages"))
             }
-            terminal.show("")
             terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
             guard !report.isInterrupted else { return .interrupted }
             guard !report.groups.isEmpty else {
@@ -28,7 +28,7 @@ enum PlanCommand {
 
     private static func text(of report: PlanReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(report.site): \(count(report.pages)) pages, \(bytes(report.byteCount)) with what they need, "
+            "\(report.site): \(count(report.pages)) \(pages(report.pages)), \(bytes(report.byteCount)) with what they need, "
                 + "about \(time(report.seconds))"
         ]
         lines.append(
@@ -39,7 +39,8 @@ enum PlanCommand {
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
         for group in shown {
             lines.append(
-                "  \(count(group.pages).padded(width, left: true)) pages, \(bytes(group.byteCount)): \(group.pattern)")
+                "  \(count(group.pages).padded(width, left: true)) \(pages(group.pages)), \(bytes(group.byteCount)): \(group.pattern)"
+            )
         }
         if report.groups.count > mostShown {
             lines.append("  and \(report.groups.count - mostShown) patterns more (--json lists them)")
@@ -52,7 +53,7 @@ enum PlanCommand {
         if report.pages.high == nil {
             lines.append("  no end in sight: limit it with --depth, --max-pages, --exclude or --scope path")
         }
-        lines.append("To prefetch it: \(arguments.command("prefetch", arguments.operands))")
+        lines.append("To prefetch it: \(arguments.again(as: "prefetch"))")
         return lines.joined(separator: "\n")
     }
 
@@ -60,6 +61,10 @@ enum PlanCommand {
         guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
         let (least, most) = (text(bounds.low), text(high))
         return least == most ? least : "\(least) to \(most)"
+    }
+
+    private static func pages(_ bounds: PlanReport.Bounds) -> String {
+        bounds.low == 1 && bounds.high == 1 ? "page" : "pages"
     }
 
     private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Quantities.grouped) }

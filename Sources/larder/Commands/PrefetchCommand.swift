@@ -4,33 +4,26 @@ internal import LarderKit
 enum PrefetchCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let options = try options(arguments, terminal)
+            let watch = try Watch(arguments, terminal)
+            let options = try options(arguments, watch)
             let larder = try arguments.larder
             let manifest = try manifest(arguments)
-            let report = try await Signals.shared.cancelling {
+            let report = try await watch.during(again: arguments.again) {
                 if let manifest {
                     try await larder.prefetch(manifest: manifest, base: arguments.text(.base), options: options)
                 } else {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
             }
-            terminal.show("")
-            terminal.say(
-                arguments.has(.json)
-                    ? report.json : PrefetchSummary.text(of: report, arguments, again: "prefetch", arguments.operands))
+            terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
             return worse(status(of: report, terminal), try await collect(arguments, terminal))
         }
     }
 
-    static func options(_ arguments: Arguments, _ terminal: Terminal) throws(UsageError) -> PrefetchOptions {
+    static func options(_ arguments: Arguments, _ watch: Watch) throws(UsageError) -> PrefetchOptions {
         var options = try arguments.prefetchOptions()
         _ = try arguments.size(.maxSize)
-        guard terminal.isWatched else { return options }
-        options.progress = { now in
-            terminal.show(
-                "\(Quantities.grouped(now.done)) done, \(now.running) running, "
-                    + "\(Quantities.grouped(now.known)) known, \(Quantities.bytes(now.byteCount))")
-        }
+        watch.watch(&options)
         return options
     }
 
@@ -39,7 +32,7 @@ enum PrefetchCommand {
         let manifests = arguments.operands.filter { $0.hasSuffix(".json") }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
-            throw UsageError("larder prefetch takes one manifest, or addresses, not both")
+            throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
         }
         return manifest
     }
@@ -47,14 +40,18 @@ enum PrefetchCommand {
     static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if report.isHeldBack {
-            terminal.fail("\(report.site): bundles do not verify, so that the visit is not served")
+            terminal.fail(
+                "\(report.site): bundles do not verify, so that the visit is not served; "
+                    + "put right what is told above at the origin, then run the same command again")
             return .incomplete
         }
         guard report.isPublished else {
             let reason =
                 report.missing.first.map { "\($0.url): \($0.reason)" }
                 ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
-            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again")
+            let kept =
+                report.missing.contains(where: \.isKeptFromBefore) ? "; what was held before is shown as before" : ""
+            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
         return report.isComplete ? .done : .incomplete
@@ -67,7 +64,8 @@ enum PrefetchCommand {
         if report.evictedURLs > 0 {
             terminal.fail(
                 "\(Quantities.count(report.evictedURLs, "URL")) had to go for --max-size "
-                    + "\(arguments.text(.maxSize) ?? ""), and are missing now")
+                    + "\(arguments.text(.maxSize) ?? ""), and are missing now; the next prefetch of their sites fetches them"
+            )
         }
         guard !report.isWithinLimit else { return report.evictedURLs > 0 ? .incomplete : .done }
         terminal.fail("the larder is over --max-size; see why with: \(arguments.command("gc"))")

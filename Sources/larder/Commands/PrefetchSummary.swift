@@ -2,12 +2,9 @@ internal import LarderKit
 
 /// The end of a prefetch, on one screen.
 enum PrefetchSummary {
-    private static let mostShown = 10
+    private static let mostShown = 5
 
-    /// `again` is the command that was given, and on what.
-    static func text(
-        of report: PrefetchReport, _ arguments: Arguments, again command: String, _ operands: [String]
-    ) -> String {
+    static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(report.site): \(Quantities.count(report.pages, "page")), "
                 + "\(Quantities.count(report.requisites, "requisite")), "
@@ -35,32 +32,49 @@ enum PrefetchSummary {
         if needed > 0, let limit = report.limit {
             lines.append("  \(Quantities.grouped(needed)) not fetched that pages need offline: \(limit)")
         }
-        for trap in report.traps { lines.append("  stopped \(trap)") }
+        for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
+        if report.traps.count > mostShown {
+            lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+        }
         lines += skipped(report)
         if report.isInterrupted {
-            lines.append("Interrupted; to go on: \(arguments.repeated(command, operands))")
+            lines.append("Interrupted; to go on: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit {
                 lines.append("There is more, but \(limit); to go on:")
-                let changes = report.maxPages.map { ["--max-pages": "\($0 * 2)"] } ?? [:]
-                lines.append("  \(arguments.repeated(command, operands, with: changes))")
+                let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
+                lines.append("  \(arguments.again(with: changes))")
+            }
+            if missing.contains(where: { !$0.isGone }) || !kept.isEmpty {
+                lines.append("To try again what failed: \(arguments.command("update", [report.site]))")
             }
             lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
     }
 
+    /// Each by itself where there are few; else by host and reason, the commonest first.
     private static func list(_ missing: [PrefetchReport.Missing], _ word: String) -> [String] {
         guard !missing.isEmpty else { return [] }
-        var lines = ["  \(Quantities.grouped(missing.count)) \(word):"]
-        for item in missing.prefix(mostShown) {
-            lines.append("    \(item.url): \(item.reason)")
-            if !item.chain.isEmpty { lines.append("      by way of \(way(item.chain))") }
+        let heading = "  \(Quantities.grouped(missing.count)) \(word):"
+        if missing.count <= mostShown { return [heading] + missing.flatMap { text(of: $0) } }
+        let groups = MissingGroup.groups(of: missing)
+        var lines = [heading]
+        for group in groups.prefix(mostShown) {
+            let first = group.count == 1 ? "" : "such as "
+            lines.append("    \(Quantities.grouped(group.count)) at \(group.host): \(group.reason)")
+            lines.append("      \(first)\(group.first.url)")
+            if !group.first.chain.isEmpty { lines.append("      by way of \(way(group.first.chain))") }
         }
-        if missing.count > mostShown {
-            lines.append("    and \(Quantities.grouped(missing.count - mostShown)) more (--json lists them)")
-        }
+        let rest = groups.dropFirst(mostShown).reduce(0) { $0 + $1.count }
+        if rest > 0 { lines.append("    \(Quantities.grouped(rest)) more, elsewhere or for other reasons") }
+        lines.append("    (--json lists all of them)")
         return lines
+    }
+
+    private static func text(of item: PrefetchReport.Missing) -> [String] {
+        let line = "    \(item.url): \(item.reason)"
+        return item.chain.isEmpty ? [line] : [line, "      by way of \(way(item.chain))"]
     }
 
     /// From the start to who asked for it; of a long way the start and the end.
@@ -94,9 +108,9 @@ enum PrefetchSummary {
         var counts: [String: Int] = [:]
         for skipped in report.skipped { counts[skipped.reason, default: 0] += 1 }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-        var lines = [
-            "  \(Quantities.count(report.skipped.count, "link")) not followed (--json lists them):"
-        ]
+        let count = Quantities.count(report.skipped.count, "link")
+        if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
+        var lines = ["  \(count) not followed (--json lists them):"]
         for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Quantities.grouped(count)) \(reason)") }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
         if rest > 0 { lines.append("    \(Quantities.grouped(rest)) for other reasons") }

@@ -5,7 +5,9 @@ enum ScheduleCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let hour = try arguments.number(.hour, in: 0...23)
-            let command = arguments.command("update", arguments.operands)
+            let command = CommandLine.shown(
+                ["update"] + arguments.operands + (arguments.given(.store).map { ["--store", $0] } ?? []),
+                program: CommandLine.ownPath)
             terminal.say(text(hour: hour, command))
             return .done
         }

@@ -6,11 +6,12 @@ enum ServeCommand {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535)
             let service = try arguments.larder.serve(port: UInt16(port), options: options(arguments))
+            let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
             if service.isExposed { terminal.say(exposure(of: service)) }
             await stop.arrival()
-            service.stop()
+            withExtendedLifetime(mark) { service.stop() }
             return .done
         }
     }

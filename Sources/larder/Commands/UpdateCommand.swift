@@ -4,12 +4,12 @@ internal import LarderKit
 enum UpdateCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let options = try PrefetchCommand.options(arguments, terminal)
+            let watch = try Watch(arguments, terminal)
+            let options = try PrefetchCommand.options(arguments, watch)
             let larder = try arguments.larder
-            let reports = try await Signals.shared.cancelling {
+            let reports = try await watch.during(again: arguments.again) {
                 try await larder.update(arguments.operands, options: options)
             }
-            terminal.show("")
             if arguments.has(.json) {
                 terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else if reports.isEmpty {

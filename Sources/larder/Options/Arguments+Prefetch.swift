@@ -37,7 +37,9 @@ extension Arguments {
         network.certificateKey = text(.certificateKey)
         network.resolve = texts(.resolve)
         network.isInsecure = has(.insecure)
-        guard !has(.ipv4) || !has(.ipv6) else { throw UsageError("--ipv4 and --ipv6 exclude each other") }
+        guard !has(.ipv4) || !has(.ipv6) else {
+            throw UsageError("--ipv4 and --ipv6 exclude each other: give one of them")
+        }
         network.family = has(.ipv4) ? .ipv4 : has(.ipv6) ? .ipv6 : nil
         network.rate = try byteCount(.rate)
         network.timeout = try time(.timeout)
@@ -48,7 +50,7 @@ extension Arguments {
 
     private func login() throws(UsageError) -> NetworkOptions.Login? {
         if let token = text(.bearer) {
-            guard !has(.user) else { throw UsageError("--user and --bearer exclude each other") }
+            guard !has(.user) else { throw UsageError("--user and --bearer exclude each other: give one of them") }
             return .bearer(token: token)
         }
         guard let text = text(.user) else { return nil }
@@ -56,14 +58,16 @@ extension Arguments {
         let isDigest = text.hasPrefix(digest)
         let pair = text.dropFirst(isDigest ? digest.count : 0)
         // What was typed is not repeated: it is a secret.
-        guard let colon = pair.firstIndex(of: ":") else { throw UsageError("--user wants NAME:PASSWORD") }
+        guard let colon = pair.firstIndex(of: ":") else {
+            throw UsageError("--user wants NAME:PASSWORD, or digest:NAME:PASSWORD")
+        }
         let (user, password) = (String(pair[..<colon]), String(pair[pair.index(after: colon)...]))
         return isDigest ? .digest(user: user, password: password) : .basic(user: user, password: password)
     }
 
     private func byteCount(_ option: Option) throws(UsageError) -> Int? {
         guard let size = try size(option) else { return nil }
-        guard size.byteCount > 0 else { throw UsageError("\(option.name) wants more than nothing") }
+        guard size.byteCount > 0 else { throw wrong(option, "wants more than nothing, such as 500M or 2G") }
         return Int(size.byteCount)
     }
 
@@ -73,7 +77,7 @@ extension Arguments {
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
         guard let number = Int(unit == nil ? text : String(text.dropLast())), (1...31_536_000).contains(number) else {
-            throw UsageError("\(option.name) wants a time such as 90s, 10m or 2h, not \"\(text)\"")
+            throw wrong(option, "wants a time such as 90s, 10m or 2h, not \"\(text)\"")
         }
         return .seconds(number * (unit ?? 1))
     }

@@ -22,7 +22,13 @@ struct CommandEntry: Sendable {
                 "larder prefetch https://example.com/docs/ --scope path --exclude '*.pdf'",
                 "larder prefetch manifests/site.json",
             ],
-            options: Option.prefetch, run: PrefetchCommand.run),
+            options: Option.prefetch,
+            notes: [
+                """
+                Ctrl-C once stops cleanly and names the command that goes on; twice stops at once. What is stored is kept
+                either way. Options that you always want may stand in larder.json: see larder help config.
+                """
+            ], run: PrefetchCommand.run),
         CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "fetch what has changed of the sites that are held",
@@ -140,7 +146,7 @@ struct CommandEntry: Sendable {
             name: "gc", operands: "", operandCount: 0...0,
             summary: "remove what nothing refers to, and what is beyond a size",
             examples: ["larder gc", "larder gc --max-size 2G"],
-            options: [.store, .maxSize, .json, .quiet],
+            options: [.store, .maxSize, .json, .quiet, .progress],
             notes: [
                 """
                 First visits that are not served go, the oldest first, then what was not served for the longest time;
@@ -153,7 +159,7 @@ struct CommandEntry: Sendable {
             name: "fsck", operands: "", operandCount: 0...0,
             summary: "compare everything that is held with its digest",
             examples: ["larder fsck", "larder fsck --repair"],
-            options: [.store, .repair, .json, .quiet], run: FsckCommand.run),
+            options: [.store, .repair, .json, .quiet, .progress], run: FsckCommand.run),
         CommandEntry(
             name: "check", operands: "MANIFEST|SITE", operandCount: 1...1,
             summary: "compare bundles with digests, or prove that a site is held",
@@ -165,6 +171,7 @@ struct CommandEntry: Sendable {
             ],
             options: [
                 .live, .held, .folder, .base, .format, .offline, .quick, .report, .failOn, .store, .json, .quiet,
+                .progress,
             ],
             notes: [
                 """
@@ -197,6 +204,23 @@ struct CommandEntry: Sendable {
             ],
             run: ManifestCommand.run),
         CommandEntry(
+            name: "config", operands: "[COMMAND]", operandCount: 0...1,
+            summary: "show which options are set, and by whom",
+            examples: ["larder config", "larder config prefetch", "larder config --json"],
+            options: [.json, .quiet],
+            notes: [
+                """
+                The command line counts most, then the environment, then larder.json in the current folder, then
+                config.json in ~/.config/larder ($XDG_CONFIG_HOME/larder where that is set; $LARDER_CONFIG names another),
+                then what the help tells as default.
+                """,
+                """
+                Files name options without their dashes, for all commands or in a section for one:
+                {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}. A flag is true or false, and
+                --flag=false on the command line takes it back. What a list says is replaced by who counts more, not added to.
+                """,
+            ], run: ConfigCommand.run),
+        CommandEntry(
             name: "sites", operands: "", operandCount: 0...0,
             summary: "print the names of the sites that are held",
             examples: ["larder sites", "larder sites --json"],
@@ -209,8 +233,16 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "open", operands: "[SITE|URL]", operandCount: 0...1,
             summary: "show a site in the browser; starts the server if none runs",
-            examples: ["larder open", "larder open example.com", "larder open https://example.com/docs/"],
-            options: [.store, .port, .quiet], run: OpenCommand.run),
+            examples: [
+                "larder open", "larder open example.com", "larder open https://example.com/docs/", "larder open --stop",
+            ],
+            options: [.store, .port, .stop, .quiet],
+            notes: [
+                """
+                The server that it starts goes on in the background, and the command ends at once. $BROWSER names the
+                browser, where the desktop's own is not wanted.
+                """
+            ], run: OpenCommand.run),
         CommandEntry(
             name: "schedule", operands: "[SITE...]", operandCount: 0...1000,
             summary: "print a timer of systemd and a line of cron for larder update",
@@ -236,6 +268,12 @@ struct CommandEntry: Sendable {
             summary: "explain larder or one of its commands",
             examples: ["larder help prefetch"], options: [], run: HelpCommand.run),
     ]
+
+    /// What to say of a word that is none of them.
+    static func unknown(_ name: String) -> String {
+        let close = Suggestion.closest(to: name, among: all.map(\.name))
+        return "there is no command \"\(name)\"" + (close.map { "; did you mean \($0)?" } ?? "; see: larder help")
+    }
 
     static func named(_ name: String) -> CommandEntry? {
         all.first { $0.name == name }

@@ -16,7 +16,8 @@ extension Option {
         standard: "mismatch,missing")
     static let format = Option(
         name: "--format", value: "FORM", help: "the form of the manifest", standard: "what its shape tells")
-    static let output = Option(name: "--output", value: "FILE", help: "write it into a file", standard: nil)
+    static let output = Option(
+        name: "--output", value: "FILE", help: "write it into a file", standard: "standard output")
     static let fetched = Option(
         name: "--live", value: nil, help: "fetch the site, even where it is held", standard: nil)
 }

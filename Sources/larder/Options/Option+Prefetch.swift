@@ -1,16 +1,20 @@
+internal import LarderKit
+
 /// What `prefetch`, `update` and `plan` understand.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet, .base] + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+        [.store, .json, .quiet, .verbose, .progress, .base] + scopeOptions + mannerOptions + heldOptions
+        + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet] + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
+        [.store, .json, .quiet, .verbose, .progress]
+        + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
 
     static let plan: [Option] =
-        [.json, .quiet, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
+        [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
         + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
 
     static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
@@ -37,10 +41,12 @@ extension Option {
         name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil, group: .scope,
         repeats: true)
     static let depth = Option(
-        name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs", standard: nil,
+        name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs",
+        standard: "any number",
         group: .scope)
     static let sitemap = Option(
-        name: "--sitemap", value: "URL", help: "a list of pages beside those that robots.txt names", standard: nil,
+        name: "--sitemap", value: "URL", help: "a list of pages",
+        standard: "those that robots.txt names, which count as well",
         group: .scope, repeats: true)
     static let noGuesses = Option(
         name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
@@ -61,22 +67,23 @@ extension Option {
         help: "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
         standard: "ignore", group: .manners)
     static let rate = Option(
-        name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: nil, group: .manners)
+        name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: "no limit",
+        group: .manners)
     static let maxPages = Option(
         name: "--max-pages", value: "N",
-        help: "so many pages are enough; with more, or without it, the next run goes on beyond", standard: nil,
+        help: "so many pages are enough; with more, or without it, the next run goes on beyond", standard: "no limit",
         group: .manners)
     static let maxBytes = Option(
         name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network; the next run goes on",
-        standard: nil,
-        group: .manners)
+        standard: "no limit", group: .manners)
     static let maxTime = Option(
         name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h; the next run goes on",
-        standard: nil, group: .manners)
+        standard: "no limit", group: .manners)
     static let maxBody = Option(
         name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB", group: .manners)
     static let timeout = Option(
-        name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes", standard: nil,
+        name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes",
+        standard: "no limit",
         group: .manners)
 
     static let fetchPolicy = Option(
@@ -92,12 +99,12 @@ extension Option {
         name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",
         standard: "what $http_proxy, $https_proxy and $no_proxy say", group: .network)
     static let resolve = Option(
-        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is, whatever the name service says",
-        standard: nil, group: .network, repeats: true)
+        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is",
+        standard: "what the name service says", group: .network, repeats: true)
     static let ipv4 = Option(name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
     static let ipv6 = Option(name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
     static let authorities = Option(
-        name: "--ca", value: "FILE", help: "trust these certificates beside the system's (PEM)", standard: nil,
+        name: "--ca", value: "FILE", help: "trust these certificates as well (PEM)", standard: "the system's alone",
         group: .network)
     static let insecure = Option(
         name: "--insecure", value: nil, help: "take any certificate; the report says so", standard: nil,
@@ -107,8 +114,8 @@ extension Option {
         standard: nil, group: .network)
 
     static let userAgent = Option(
-        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers", standard: nil,
-        group: .identity)
+        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers",
+        standard: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
     static let header = Option(
         name: "--header", value: "FIELD",
         help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one", standard: nil,
@@ -121,7 +128,7 @@ extension Option {
         name: "--bearer", value: "TOKEN", help: "show this token to the hosts of the URLs, and nowhere else",
         standard: nil, group: .identity)
     static let netrc = Option(
-        name: "--netrc", value: "FILE", help: "logins by host", standard: nil, group: .identity)
+        name: "--netrc", value: "FILE", help: "logins by host", standard: "none", group: .identity)
     static let cookies = Option(
         name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)", standard: nil,
         group: .identity, repeats: true)
@@ -132,7 +139,7 @@ extension Option {
         name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)", standard: nil,
         group: .identity)
     static let certificateKey = Option(
-        name: "--key", value: "FILE", help: "the key of --cert, where it is in a file of its own", standard: nil,
+        name: "--key", value: "FILE", help: "the key of --cert (PEM)", standard: "in the file of --cert",
         group: .identity)
 
     /// The same option among others.

@@ -2,7 +2,7 @@
 extension Option {
     static let atRoot = Option(
         name: "--at-root", value: "SITE", help: "show this site at /, and the other origins below /-/web/",
-        standard: nil)
+        standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
         help: "the address to listen on, * for all that this machine has; needs --at-root", standard: "loopback only")
@@ -17,8 +17,11 @@ extension Option {
         name: "--allow-network", value: nil,
         help: "let pages ask the network for what the larder does not lead to itself",
         standard: nil)
+    static let stop = Option(
+        name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
     static let clear = Option(
-        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil)
+        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
+        place: .commandLine)
 
     static let serve: [Option] = [.store, .port, .atRoot, .listen, .policy, .noShim, .allowNetwork, .quiet]
 }

@@ -32,7 +32,9 @@ enum Completions {
         lines.append("            mapfile -t COMPREPLY < <(compgen -d -- \"$current\"); return ;;")
         lines += ["    esac", "    local options=", "    case ${COMP_WORDS[1]} in"]
         for entry in CommandEntry.all {
-            lines.append("        \(entry.name)) options='\(options(of: entry).map(\.name).joined(separator: " "))' ;;")
+            lines.append(
+                "        \(entry.name)) options='\(options(of: entry).flatMap { [$0.name, $0.short].compactMap(\.self) }.joined(separator: " "))' ;;"
+            )
         }
         lines += [
             "    esac", "    mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")", "}",
@@ -66,7 +68,9 @@ enum Completions {
             for option in options(of: entry) {
                 let repeats = option.repeats ? "\\*" : ""
                 let value = option.value.map { ":\(quoted($0)):\(zshAction(for: $0))" } ?? ""
-                lines.append("                \(repeats)'\(option.name)[\(quoted(option.help))]\(value)' \\")
+                for name in [option.name, option.short].compactMap(\.self) {
+                    lines.append("                \(repeats)'\(name)[\(quoted(option.help))]\(value)' \\")
+                }
             }
             lines.append("                '*:operand:_default' ;;")
         }
@@ -97,7 +101,8 @@ enum Completions {
                 let value = option.value.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
                 lines.append(
                     "complete -c larder -n '__fish_seen_subcommand_from \(entry.name)' "
-                        + "-l \(option.name.dropFirst(2))\(value) -d '\(fishQuoted(option.help))'")
+                        + "\(option.short.map { "-s \($0.dropFirst()) " } ?? "")-l \(option.key)\(value) -d '\(fishQuoted(option.help))'"
+                )
             }
         }
         return lines.joined(separator: "\n") + "\n"

@@ -32,7 +32,11 @@ enum ManualPage {
             lines.append(".SH \(group.rawValue.uppercased())")
             for option in members {
                 let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
-                lines += [".TP", "\\fB\(escaped(option.name))\\fR\(value)", escaped(help(of: option))]
+                lines += [
+                    ".TP",
+                    (option.short.map { "\\fB\(escaped($0))\\fR, " } ?? "") + "\\fB\(escaped(option.name))\\fR\(value)",
+                    escaped(help(of: option)),
+                ]
             }
         }
         if !entry.notes.isEmpty { lines.append(".SH NOTES") }
@@ -48,11 +52,17 @@ enum ManualPage {
 
     static let environment = [
         ("LARDER_STORE", "the folder that holds the larder, where --store does not say"),
+        ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "what the options say, where neither is given"),
+        ("LARDER_CONFIG", "the user's configuration file, in place of ~/.config/larder/config.json"),
+        ("NO_COLOR", "no colours, where it is set and not empty"),
+        ("BROWSER", "what larder open shows a site with, in place of the desktop's browser"),
         ("XDG_DATA_HOME", "where larder/ is looked for otherwise; ~/.local/share when it is not set"),
         ("http_proxy, https_proxy, no_proxy", "the proxies that are gone through, and the hosts that are not"),
     ]
 
     static let files = [
+        ("larder.json", "in the current folder: options for the command; see larder-config(1)"),
+        ("~/.config/larder/config.json", "the same for everything that the user does"),
         ("larder.db", "what is held, with views for sqlite3"),
         ("packs/", "most bodies, many in each file"),
         ("bodies/", "large bodies, each named by its SHA-256"),

@@ -26,6 +26,26 @@ enum Quantities {
         return "\(whole / 3600) h \(whole % 3600 / 60) min"
     }
 
+    /// As a clock that runs shows it: whole seconds.
+    static func clock(_ duration: Duration) -> String {
+        let whole = Int(duration / .seconds(1))
+        return whole < 60 ? "\(max(0, whole)) s" : time(.seconds(whole))
+    }
+
+    /// As an estimate deserves it.
+    static func roughTime(_ duration: Duration) -> String {
+        let seconds = Int((duration / .seconds(1)).rounded(.up))
+        if seconds < 10 { return "\(max(1, seconds)) s" }
+        if seconds < 60 { return "\((seconds + 4) / 5 * 5) s" }
+        if seconds < 3600 { return "\((seconds + 30) / 60) min" }
+        return "\(seconds / 3600) h \(seconds % 3600 / 60) min"
+    }
+
+    /// How often a second something happens.
+    static func rate(_ perSecond: Double) -> String {
+        perSecond < 99.95 ? oneDecimal(perSecond) : grouped(Int(perSecond.rounded()))
+    }
+
     static func grouped(_ number: Int) -> String {
         let digits = Array(String(number.magnitude).utf8)
         var text: [UInt8] = number < 0 ? [UInt8(ascii: "-")] : []

@@ -52,7 +52,10 @@ final class Signals: Sendable {
             return (state.count, state.handler)
         }
         // A command that cannot stop in between ends here; what is committed is kept.
-        guard count == 1, let handler else { _exit(ExitStatus.interrupted.rawValue) }
+        guard count == 1, let handler else {
+            if count > 1 { _ = Output.errors.write("larder: stopped at once; what is stored is kept\n") }
+            _exit(ExitStatus.interrupted.rawValue)
+        }
         handler()
     }
 

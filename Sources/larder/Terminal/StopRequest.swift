@@ -35,10 +35,13 @@ final class StopRequest: Sendable {
 extension Signals {
     /// Runs `body` as a task that the first signal cancels.
     func cancelling<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value
+        _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
         let task = Task(operation: body)
-        onFirst { task.cancel() }
+        onFirst {
+            task.cancel()
+            onStop()
+        }
         return try await task.value
     }
 

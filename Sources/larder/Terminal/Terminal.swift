@@ -42,10 +42,4 @@ struct Terminal: Sendable {
         guard isWatched else { return }
         _ = remarks.write(line + "\n")
     }
-
-    /// A line that the next one takes the place of; an empty one clears it.
-    func show(_ line: String) {
-        guard isWatched else { return }
-        _ = remarks.write("\r\u{1b}[K\(line)")
-    }
 }

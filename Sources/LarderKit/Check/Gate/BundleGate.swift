@@ -28,7 +28,10 @@ struct BundleGate: Sendable {
                 throw LarderError(.input, "\(manifest.name): \"\(text)\" is relative: say to what with --base URL")
             }
             guard url.isHTTP else {
-                throw LarderError(.input, "\(manifest.name): \(url.href) is neither http nor https")
+                throw LarderError(
+                    .input,
+                    "\(manifest.name): \(url.href) is neither http nor https: write it so in the manifest, or give --base URL"
+                )
             }
             start.append(url.key)
         }

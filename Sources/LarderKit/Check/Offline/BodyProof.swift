@@ -7,14 +7,20 @@ enum BodyProof {
     /// What is wrong with each body, in their order; nil for what is as it should be. Reads all of them, on all cores; quick,
     /// only their sizes. Blocks.
     static func faults(
-        of bodies: [StoredBody], in folder: StoreFolder, isQuick: Bool, _ interruption: Interruption
+        of bodies: [StoredBody], in folder: StoreFolder, isQuick: Bool, _ interruption: Interruption,
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) throws(StoreError) -> [OfflineFault?] {
         // The largest come first, so that no thread is left alone with one in the end.
         let order = bodies.indices.sorted { bodies[$0].byteCount > bodies[$1].byteCount }
+        let tally = WorkTally(.bodies, of: order.count, progress)
         let found: [OfflineFault??] = try WorkTeam.share(order.count, named: "larder-proof", interruption) {
             (next, give) throws(StoreError) in
             let reader = try StoreReader(folder)
-            while let number = next() { give(number, try fault(of: bodies[order[number]], in: reader, isQuick)) }
+            while let number = next() {
+                let body = bodies[order[number]]
+                give(number, try fault(of: body, in: reader, isQuick))
+                tally.add(byteCount: body.byteCount)
+            }
         }
         var faults = [OfflineFault?](repeating: nil, count: bodies.count)
         for (place, fault) in zip(order, found) { faults[place] = fault ?? nil }

@@ -37,7 +37,9 @@ extension Larder {
             do throws(StoreError) {
                 var walk = OfflineWalk(reader, scope, obeysRobots: settings.robots == .obey, manners: settings.manners)
                 try reader.steadily { () throws(StoreError) in try walk.run(held, interruption) }
-                let faults = try BodyProof.faults(of: walk.bodies, in: folder, isQuick: options.isQuick, interruption)
+                let faults = try BodyProof.faults(
+                    of: walk.bodies, in: folder, isQuick: options.isQuick, interruption,
+                    progress: options.progress)
                 report = CheckReport(
                     subject: .site(held.name), places: ["held"], items: walk.items(faults), failsOn: options.failsOn)
             } catch {

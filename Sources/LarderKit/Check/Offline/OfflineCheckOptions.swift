@@ -4,6 +4,8 @@ public struct OfflineCheckOptions: Sendable {
     public var isQuick = false
     /// What makes the check fail.
     public var failsOn: Set<CheckReport.Verdict> = [.mismatch, .missing]
+    /// Told how many bodies were compared, now and then, on threads of the check's.
+    public var progress: (@Sendable (WorkProgress) -> Void)?
 
     public init() {}
 }

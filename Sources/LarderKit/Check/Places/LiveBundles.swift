@@ -50,7 +50,7 @@ struct LiveBundles {
     ///
     /// - Parameter base: its place in the targets' URLs.
     static func examine(
-        _ targets: [CheckTarget], base: Int, _ interruption: Interruption,
+        _ targets: [CheckTarget], base: Int, _ interruption: Interruption, _ tally: WorkTally,
         good: @escaping @Sendable (Int) -> Examination.GoodBody?
     ) throws(LarderError) -> [Examination?] {
         let team: LiveBundles
@@ -64,6 +64,7 @@ struct LiveBundles {
             try FetchBatch.run(
                 targets.map { $0.urls[base] }, options: .forReading, interruption: interruption
             ) { number, outcome in
+                tally.add()
                 switch outcome {
                 case .failure(let failure) where failure.kind == .machine:
                     // It says nothing about the bundle, and would go on for all the others.

@@ -12,7 +12,10 @@ struct SiteFolder: Sendable {
 
     init(_ path: String) throws(LarderError) {
         guard let root = Self.real(path) else {
-            throw LarderError(.input, "cannot open the folder \(path): \(String(cString: strerror(errno)))")
+            throw LarderError(
+                .input,
+                "cannot open the folder \(path): \(String(cString: strerror(errno))); name the one that the build wrote"
+            )
         }
         guard Self.kind(of: root) == S_IFDIR else {
             throw LarderError(.input, "\(path) is not a folder: name the one that the build wrote")

@@ -14,7 +14,10 @@ struct FolderFiles {
 
     private mutating func add(_ folder: String, below prefix: String) throws(LarderError) {
         guard let entries = opendir(folder) else {
-            throw LarderError(.input, "cannot open the folder \(folder): \(String(cString: strerror(errno)))")
+            throw LarderError(
+                .input,
+                "cannot open the folder \(folder): \(String(cString: strerror(errno))); name the one that the build wrote"
+            )
         }
         defer { closedir(entries) }
         while let entry = readdir(entries) {

@@ -1,0 +1,59 @@
+internal import LarderKit
+
+/// `larder config [COMMAND]`
+enum ConfigCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let (settings, files) = try Settings.load()
+            let report = ConfigReport(
+                files: files,
+                settings: try entries(arguments.operands.first).flatMap { entry in
+                    self.settings(of: entry, settings, isWhole: !arguments.operands.isEmpty)
+                })
+            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    private static func entries(_ name: String?) throws(UsageError) -> [CommandEntry] {
+        guard let name else { return CommandEntry.all }
+        guard let entry = CommandEntry.named(name) else { throw UsageError(CommandEntry.unknown(name)) }
+        return [entry]
+    }
+
+    /// - Parameter isWhole: with what nobody set.
+    private static func settings(
+        of entry: CommandEntry, _ settings: Settings, isWhole: Bool
+    ) -> [ConfigReport.Setting] {
+        entry.options.compactMap { option in
+            if let value = settings.value(of: option, for: entry.name) {
+                let texts = option.value == nil ? [value.texts == nil ? "false" : "true"] : value.texts
+                return ConfigReport.Setting(
+                    command: entry.name, option: option.name, values: option.isSecret ? nil : texts,
+                    source: value.source.text)
+            }
+            guard isWhole else { return nil }
+            let standard = option.value == nil ? "false" : option.standard
+            return ConfigReport.Setting(
+                command: entry.name, option: option.name, values: standard.map { [$0] },
+                source: Settings.Source.standard.text)
+        }
+    }
+
+    private static func text(of report: ConfigReport) -> String {
+        var lines = report.files.map { "\($0.path): \($0.state)" }
+        if report.settings.isEmpty { lines.append("Nothing is set: what larder help COMMAND tells as default holds") }
+        var told: [String] = []
+        for setting in report.settings {
+            let value = setting.values?.joined(separator: ", ") ?? (setting.source == "default" ? "-" : "(not shown)")
+            let text = "\(setting.option.padded(18)) \(value)  (\(setting.source))"
+            // What is set for all commands is told once.
+            let owners = report.settings.filter { $0.option == setting.option && $0.source == setting.source }
+            guard !told.contains(text) else { continue }
+            told.append(text)
+            let names = owners.compactMap(\.command)
+            lines.append("  " + text + (names.count > 1 ? "" : names.map { " for \($0)" }.joined()))
+        }
+        return lines.joined(separator: "\n")
+    }
+}

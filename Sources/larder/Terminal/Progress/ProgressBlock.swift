@@ -1,0 +1,133 @@
+internal import LarderKit
+
+/// What a person who watches is shown of some work: figures and the size of the terminal in, lines out.
+enum ProgressBlock: Equatable {
+    case prefetch(PrefetchProgress)
+    case work(String, WorkProgress)
+
+    /// Below that many columns there is no room for labels.
+    private static let leastForLabels = 60
+    private static let label = 12
+    private static let mostHosts = 3
+
+    /// - Parameters:
+    ///   - waited: how long ago the figures came.
+    ///   - notice: what has to be known besides, such as that it is stopping.
+    func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String] {
+        // The last column stays free: some terminals wrap when it is written to.
+        let room = max(1, width - 1)
+        var lines =
+            switch self {
+            case .prefetch(let progress): Self.lines(of: progress, room: room, height: height, waited: waited)
+            case .work(let title, let progress): [Self.line(of: progress, title)]
+            }
+        if let notice {
+            var line = BlockLine("", [notice])
+            line.fragments[0].tone = .warning
+            lines.append(line)
+        }
+        return lines.prefix(max(1, height - 1)).map { $0.text(width: room, isColored: isColored) }
+    }
+
+    private static func line(of progress: WorkProgress, _ title: String) -> BlockLine {
+        let noun =
+            switch progress.unit {
+            case .bodies: "bodies"
+            case .bundles: "bundles"
+            case .pages: "pages"
+            case .room: ""
+            }
+        let count = progress.total.map { "\(Quantities.grouped(progress.done)) of \(Quantities.grouped($0)) \(noun)" }
+        let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
+        let bytes = progress.byteCount > 0 ? Quantities.bytes(progress.byteCount) : nil
+        if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
+        return BlockLine("", [title, count ?? "\(Quantities.grouped(progress.done)) \(noun)", percent, bytes])
+    }
+
+    private static func lines(
+        of progress: PrefetchProgress, room: Int, height: Int, waited: Duration
+    ) -> [BlockLine] {
+        let hasLabels = room >= leastForLabels
+        func line(_ label: String, short: String, _ texts: [String?]) -> BlockLine {
+            BlockLine(hasLabels ? "  " + label.padded(Self.label) : short, texts)
+        }
+        var lines = [heading(progress, room, waited)]
+        lines.append(line("pages", short: "pages ", count(progress.pages)))
+        lines.append(line(hasLabels ? "requisites" : "", short: "needs ", count(progress.requisites)))
+        lines.append(line("received", short: "", received(progress)))
+        if progress.failed > 0 {
+            var failed = line("not had", short: "not had ", ["\(Quantities.grouped(progress.failed)) so far"])
+            failed.fragments[0].tone = .warning
+            lines.append(failed)
+        }
+        lines += hosts(progress, hasLabels, room)
+        lines.append(line("waiting for", short: "waits: ", waits(progress)))
+        lines.append(line("left", short: "left: ", [left(progress)]))
+        // Where there are few lines, the last ones tell most of what is to come.
+        return height > lines.count ? lines : Array(lines.prefix(4)) + lines.suffix(1)
+    }
+
+    private static func heading(_ progress: PrefetchProgress, _ room: Int, _ waited: Duration) -> BlockLine {
+        let time = Quantities.clock(progress.elapsed + waited)
+        let name = Fitting.plain(progress.site)
+        let title = room >= leastForLabels ? "Prefetching \(name)" : name
+        let space = max(1, room - time.utf8.count - 1)
+        var line = BlockLine("", [Fitting.cut(title, to: space).padded(space), time], separator: " ")
+        line.fragments[0].tone = .strong
+        return line
+    }
+
+    private static func count(_ count: PrefetchProgress.Count) -> [String] {
+        ["\(Quantities.grouped(count.done)) done", "\(Quantities.grouped(count.queued)) queued"]
+    }
+
+    private static func received(_ progress: PrefetchProgress) -> [String?] {
+        [
+            "\(Quantities.bytes(progress.byteCount)) at \(Quantities.bytes(progress.bytesPerSecond))/s",
+            progress.confirmed > 0 ? "\(Quantities.grouped(progress.confirmed)) unchanged" : nil,
+            progress.savedByteCount > 0 ? "\(Quantities.bytes(progress.savedByteCount)) not sent again" : nil,
+        ]
+    }
+
+    private static func hosts(_ progress: PrefetchProgress, _ hasLabels: Bool, _ room: Int) -> [BlockLine] {
+        let shown = progress.hosts.prefix(hasLabels ? mostHosts : 1)
+        let width = shown.map(\.name.utf8.count).max().map { min($0, room / 3) } ?? 0
+        var lines: [BlockLine] = []
+        for (place, host) in shown.enumerated() {
+            let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
+            let state =
+                host.pause.map { "pauses for \(Quantities.clock($0))" }
+                ?? "\(host.running) of \(host.limit) at once"
+            let texts = [
+                (hasLabels ? name.padded(width) : name) + " \(Quantities.rate(host.requestsPerSecond))/s", state,
+                "\(Quantities.grouped(host.queued)) queued",
+            ]
+            let label = place == 0 ? "hosts" : ""
+            lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.label) : "", texts))
+        }
+        let more = progress.hostCount - shown.count
+        if more > 0, !lines.isEmpty {
+            lines[lines.count - 1].fragments.append(
+                BlockLine.Fragment(text: "and \(Quantities.count(more, "more host"))", tone: .quiet))
+        }
+        return lines
+    }
+
+    private static func waits(_ progress: PrefetchProgress) -> [String?] {
+        let waiting = progress.waiting
+        let texts = [
+            progress.phase == .storing ? "what came to be stored" : nil,
+            progress.running > 0 ? Quantities.count(progress.running, "answer") : nil,
+            waiting.robots > 0 ? "robots.txt (\(Quantities.count(waiting.robots, "page")))" : nil,
+            waiting.retries > 0 ? Quantities.count(waiting.retries, "retry", plural: "retries") : nil,
+            waiting.scans > 0 ? Quantities.count(waiting.scans, "scan") : nil,
+        ]
+        return texts.allSatisfy { $0 == nil } ? ["nothing"] : texts
+    }
+
+    private static func left(_ progress: PrefetchProgress) -> String {
+        if progress.phase == .storing { return "almost done" }
+        guard let remaining = progress.remaining else { return "unknown, more may be found" }
+        return "about \(Quantities.roughTime(remaining))"
+    }
+}

@@ -1,0 +1,129 @@
+import Testing
+
+@testable import LarderKit
+@testable import larder
+
+@Suite struct SettingsTests {
+    private func file(_ text: String, _ path: String = "larder.json") throws -> ConfigFile {
+        try ConfigFile(Array(text.utf8), path: path)
+    }
+
+    private func entry(_ name: String) throws -> CommandEntry { try #require(CommandEntry.named(name)) }
+
+    @Test(arguments: [
+        ("prefetch --per-host 1", "1", "the command line"),
+        ("prefetch", "4", "project:2"),
+        ("update", "5", "project:3"),
+        ("plan", "4", "project:2"),
+    ])
+    func `the command line counts more than files, and a command's own section more than the rest`(
+        words: String, value: String, source: String
+    ) throws {
+        var settings = Settings()
+        settings.files = [
+            try file("{\n\"per-host\": 4,\n\"update\": {\"per-host\": 5}}", "project"),
+            try file("{\"per-host\": 6, \"prefetch\": {\"per-host\": 7}}", "user"),
+        ]
+        let words = words.split(separator: " ").map(String.init)
+        let arguments = try Arguments(
+            words.dropFirst() + ["https://a.test/"], for: try entry(words[0]), settings: settings)
+        #expect(arguments.text(.perHost) == value)
+        #expect(arguments.source(of: .perHost).text == source)
+    }
+
+    @Test func `the environment stands between the command line and files`() throws {
+        var settings = Settings(environment: ["LARDER_PORT": "81"])
+        settings.files = [try file("{\"port\": 82, \"store\": \"/s\"}")]
+        #expect(try Arguments([], for: entry("serve"), settings: settings).number(.port, in: 1...99) == 81)
+        #expect(try Arguments(["--port=83"], for: entry("serve"), settings: settings).text(.port) == "83")
+        settings.environment["LARDER_PORT"] = ""
+        let arguments = try Arguments([], for: entry("serve"), settings: settings)
+        #expect(arguments.text(.port) == "82")
+        #expect(arguments.text(.store) == "/s")
+        #expect(try Arguments([], for: entry("serve")).number(.port, in: 1...9999) == 8080)
+    }
+
+    @Test func `lists take the place of lists, and flags can be taken back`() throws {
+        var settings = Settings()
+        settings.files = [
+            try file("{\"exclude\": [\"*.pdf\", \"*.zip\"], \"insecure\": true, \"no-guesses\": false}"),
+            try file("{\"no-guesses\": true}"),
+        ]
+        let entry = try entry("prefetch")
+        let arguments = try Arguments(["a.test"], for: entry, settings: settings)
+        #expect(arguments.texts(.exclude) == ["*.pdf", "*.zip"])
+        #expect(arguments.has(.insecure))
+        #expect(!arguments.has(.noGuesses))
+        let own = try Arguments(
+            ["a.test", "--exclude", "x", "--exclude", "y", "--insecure=false"], for: entry, settings: settings)
+        #expect(own.texts(.exclude) == ["x", "y"])
+        #expect(!own.has(.insecure))
+    }
+
+    @Test(arguments: [
+        ("{\n\n  \"per-hots\": 1}", "f:3: there is no option \"per-hots\"; did you mean \"per-host\"?"),
+        (
+            "{\"depth\": 1, \"zzzzzzzzzzzzzz\": 1}",
+            "f:1: there is no option \"zzzzzzzzzzzzzz\"; see: larder help"
+        ),
+        (
+            "{\n\"bundles\": [\"zzzzzzzzzzzzzz\"]}",
+            "f:2: \"bundles\" is nothing that larder can be told here: this file is its configuration; "
+                + "see: larder help config"
+        ),
+        ("{\"prefetsch\":\n{\"depth\": 1}}", "f:2: there is no command \"prefetsch\"; did you mean \"prefetch\"?"),
+        ("{\"serve\":\n{\"prot\": 1}}", "f:2: larder serve has no option \"prot\"; did you mean \"port\"?"),
+        ("{\"repair\": true}", "f:1: \"repair\" is about one run: give it on the command line, as --repair"),
+        ("{\"insecure\": 1}", "f:1: \"insecure\" wants true or false"),
+        ("{\"depth\": true}", "f:1: \"depth\" wants N, not true or false"),
+        ("{\"depth\": [1, 2]}", "f:1: \"depth\" wants one N, not a list"),
+        (
+            "{\"policy\": \"reload\"}",
+            "f:1: \"policy\" is not the same for prefetch, update, serve: put it into a section, such as "
+                + "{\"prefetch\": {\"policy\": …}}"
+        ),
+    ])
+    func `what no option understands is named with its file, its line and what is near`(
+        text: String, message: String
+    ) throws {
+        let settings = Settings(files: [try file(text, "f")])
+        #expect(throws: UsageError(message)) { try settings.check() }
+    }
+
+    @Test(arguments: [
+        ("{\"a\": }", "f:1: this is no JSON: expected a value, found '}'"),
+        ("[]", "f:1: expected an object of options: write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"),
+        (
+            "{\"store\":\nnull}",
+            "f:1: \"store\" wants a text, a number, true, false, or a list of texts; leave it out for what is usual"
+        ),
+    ])
+    func `what is no configuration is told with its line`(text: String, message: String) throws {
+        let error = #expect(throws: LarderError.self) { try file(text, "f") }
+        #expect(error?.description == message)
+        #expect(error?.kind == .input)
+    }
+
+    @Test func `a wrong value is blamed on who gave it`() throws {
+        let settings = Settings(environment: ["LARDER_PORT": "x"], files: [try file("{\n\"depth\": \"deep\"}")])
+        let serve = try Arguments([], for: entry("serve"), settings: settings)
+        #expect(throws: UsageError("$LARDER_PORT wants a number from 1 to 9, not \"x\"")) {
+            try serve.number(.port, in: 1...9)
+        }
+        let prefetch = try Arguments(["a.test"], for: entry("prefetch"), settings: settings)
+        #expect(throws: UsageError("larder.json:2: \"depth\" wants a number from 0 to 65000, not \"deep\"")) {
+            try prefetch.prefetchOptions()
+        }
+    }
+
+    @Test(arguments: [
+        (["HOME": "/h"], ["larder.json", "/h/.config/larder/config.json"]),
+        (["HOME": "/h", "XDG_CONFIG_HOME": "/c"], ["larder.json", "/c/larder/config.json"]),
+        (["HOME": "/h", "XDG_CONFIG_HOME": "c"], ["larder.json", "/h/.config/larder/config.json"]),
+        (["HOME": "/h", "LARDER_CONFIG": "/f"], ["larder.json", "/f"]),
+        ([:], ["larder.json"]),
+    ])
+    func `files are looked for where people put them`(environment: [String: String], paths: [String]) {
+        #expect(Settings.paths(environment: environment) == paths)
+    }
+}

@@ -1,0 +1,52 @@
+import Fetch
+import Testing
+
+@testable import LarderKit
+@testable import Store
+
+/// Every message that tells why something did not go: what happened, to what, and the next step.
+@Suite struct ErrorMessageTests {
+    /// Behind one of these stands what to do, or what would be right.
+    private static let turns = ["; ", ": ", " wants ", " with: ", "there are "]
+
+    @Test(arguments: SourceMessage.all)
+    func `a message says what to do next`(message: SourceMessage) {
+        // The rest of these is said where they are made: their usual advice is below.
+        if ["StoreError", "ServerError", "FolderError"].contains(message.maker) { return }
+        // What an option wants follows its name.
+        if message.maker == "wrong" { return #expect(message.text.hasPrefix("wants ")) }
+        #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")
+    }
+
+    @Test func `there are as many as one knows of`() {
+        let makers = Set(SourceMessage.all.map(\.maker))
+        #expect(SourceMessage.all.count > 60)
+        #expect(makers.isSuperset(of: ["UsageError", "LarderError", "StoreError", "ServerError", "terminal.fail"]))
+    }
+
+    @Test(arguments: SourceMessage.all)
+    func `no message is a number alone, nor of the machine's inside`(message: SourceMessage) {
+        for word in ["errno", "error code", "code …", "nil", "Optional(", "fatal", "exception"] {
+            #expect(!message.text.contains(word), "\(message.file): \(message.text)")
+        }
+    }
+
+    @Test(arguments: [StoreError.Reason.missing, .busy, .full, .denied, .unusable, .failed])
+    func `what stops the store has advice`(reason: StoreError.Reason) {
+        let error = StoreError(reason, doing: "open the larder", path: "/s", detail: "no")
+        #expect(error.description.hasPrefix("cannot open the larder /s: no; "))
+        #expect(error.advice.split(separator: " ").count >= 4)
+    }
+
+    @Test(arguments: [
+        FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .nonsense, .tooLarge, .refused,
+        .mismatch,
+        .interrupted, .machine,
+    ])
+    func `what stops a fetch has advice`(kind: FetchFailure.Kind) {
+        let error = LarderError(FetchFailure(kind, "example.com"))
+        #expect(error.description.contains("example.com"))
+        let advice = error.description.split(separator: ";", maxSplits: 1).last ?? ""
+        #expect(advice.split(separator: " ").count >= 4)
+    }
+}

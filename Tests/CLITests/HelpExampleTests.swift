@@ -1,0 +1,55 @@
+import Testing
+
+@testable import larder
+
+/// Every command line that help, manual pages and the catalogue show is one that larder understands.
+@Suite struct HelpExampleTests {
+    private static let pages = ["LarderKit", "Prefetching", "Serving", "Checking", "Keeping", "Automating"]
+
+    private static let lines: [String] = {
+        var lines = CommandEntry.all.flatMap(\.examples)
+        for page in pages {
+            var isShell = false
+            let text = SourceText.read(SourceText.root + "/Sources/LarderKit/LarderKit.docc/\(page).md")
+            for line in text.split(separator: "\n") {
+                if line.hasPrefix("```") { isShell = line == "```sh" } else if isShell { lines.append(String(line)) }
+            }
+        }
+        return lines
+    }()
+
+    @Test func `there are examples of every command and on every page`() {
+        for entry in CommandEntry.all { #expect(!entry.examples.isEmpty, "\(entry.name)") }
+        #expect(Self.lines.count > CommandEntry.all.flatMap(\.examples).count + 20)
+    }
+
+    @Test(arguments: lines)
+    func `an example is understood`(line: String) throws {
+        let words = Self.words(of: line)
+        #expect(words.first == "larder")
+        let entry = try #require(CommandEntry.named(words.dropFirst().first ?? ""), "\(line)")
+        let arguments = try Arguments(words.dropFirst(2), for: entry)
+        if entry.options.contains(where: { $0.name == Option.perHost.name }) { _ = try arguments.prefetchOptions() }
+        #expect(!arguments.has(.help))
+    }
+
+    /// As a shell would cut it; what goes into a file is none of the command's.
+    private static func words(of line: String) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var isQuoted = false
+        for character in line {
+            if character == ">" && !isQuoted { break }
+            if character == "'" {
+                isQuoted.toggle()
+                word = word ?? ""
+            } else if character == " " && !isQuoted {
+                if let whole = word { words.append(whole) }
+                word = nil
+            } else {
+                word = (word ?? "") + String(character)
+            }
+        }
+        return words + (word.map { [$0] } ?? [])
+    }
+}

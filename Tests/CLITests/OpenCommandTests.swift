@@ -1,0 +1,63 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@Suite struct OpenCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title>"))
+    }
+
+    /// The browser writes down what it is to show.
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        let browser = try home.write("#!/bin/sh\necho \"$1\" >> \"$HOME/shown\"\n", to: "browser")
+        chmod(browser, 0o755)
+        let environment = ["XDG_RUNTIME_DIR": home.path, "BROWSER": browser]
+        return try Command(arguments, home: home, environment: environment).wait()
+    }
+
+    /// One that nobody listens on just now.
+    private func freePort() throws -> Int {
+        let free = try TestOrigin()
+        defer { free.stop() }
+        return free.port
+    }
+
+    @Test func `it starts a server that outlives it, shows a site, and stops the server`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let port = "\(try freePort())"
+        let address = "http://127.0.0.1--\(origin.port).localhost:\(port)/"
+        let first = try larder("open", origin.url("/"), "--port", port)
+        #expect(first.status == 0, "\(first)")
+        #expect(first.output.hasPrefix(address + "\n"))
+        #expect(first.output.contains("larder open --stop --port \(port)\n"))
+        origin.stop()
+        let client = try RawClient(port: Int(port) ?? 0)
+        #expect(try client.get("/", host: "127.0.0.1--\(origin.port).localhost:\(port)").text.contains("Home"))
+
+        let second = try larder("open", "--port", port)
+        #expect(second.output == "http://localhost:\(port)/\n")
+        let stop = try larder("open", "--stop", "--port", port)
+        #expect(stop.status == 0, "\(stop)")
+        #expect(stop.output == "The server on port \(port) has stopped\n")
+        #expect(throws: (any Error).self) { try RawClient(port: Int(port) ?? 0) }
+        let again = try larder("open", "--stop", "--port", port)
+        #expect(again.status == 3)
+        #expect(again.errors.contains("no larder of yours serves on port \(port)"))
+    }
+
+    @Test func `a server that cannot start says why`() throws {
+        let none = try larder("open", "--port", "\(try freePort())")
+        #expect(none.status == 3)
+        #expect(none.errors.contains("prefetch a site into it first"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+        let taken = try larder("open", "--port", "\(origin.port)")
+        #expect(taken.status == 3)
+        #expect(taken.errors.contains("port \(origin.port) is in use"))
+        #expect(home.names().contains("shown") == false)
+    }
+}

@@ -1,0 +1,121 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct ProgressCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title><a href=/two>two</a><img src=/dot.png><img src=/gone.png>"))
+        origin.on("/two", .page("two"))
+        origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
+    }
+
+    private func larder(_ arguments: String..., environment: [String: String] = [:]) throws -> Command.Ending {
+        try Command(arguments, home: home, environment: environment).wait()
+    }
+
+    private func events(_ text: String) throws -> [JSONValue] {
+        // Errors are for people, whatever the progress is for.
+        try text.split(separator: "\n").filter { $0.hasPrefix("{") }.map { try JSONValue.parse($0.utf8.span) }
+    }
+
+    @Test func `for programs there is a line of JSON, on standard error`() throws {
+        let ending = try larder("prefetch", origin.url("/"), "--progress", "json", "--json")
+        #expect(try JSONValue.parse(ending.output.utf8.span)["pages"]?.int == 2)
+        let last = try #require(try events(ending.errors).last)
+        let keys = try #require(last.members?.map(\.key))
+        #expect(
+            keys == [
+                "event", "site", "seconds", "phase", "pages", "requisites", "failed", "running", "known", "requests",
+                "bytes", "bytesPerSecond", "confirmed", "savedBytes", "hosts", "hostCount", "waiting", "secondsLeft",
+            ])
+        #expect(last["event"]?.string == "progress")
+        #expect(last["phase"]?.string == "storing")
+        #expect(last["pages"]?["done"]?.int == 2)
+        #expect(last["requisites"]?["done"]?.int == 1)
+        #expect(last["failed"]?.int == 1)
+        #expect(last["waiting"]?.members?.map(\.key) == ["robots", "retries", "scans"])
+    }
+
+    @Test func `a line for each request comes with --verbose`() throws {
+        let text = try larder("prefetch", origin.url("/"), "-v").errors
+        let lines = text.split(separator: "\n")
+        #expect(lines.contains { $0.hasPrefix("200 ") && $0.contains(" page ") && $0.hasSuffix(origin.url("/two")) })
+        #expect(lines.contains { $0.hasPrefix("404 ") && $0.contains(" requisite ") && $0.hasSuffix("/gone.png") })
+        #expect(lines.contains { $0.contains(" robots ") })
+        let json = try larder("prefetch", origin.url("/"), "--verbose", "--progress", "json", "--policy", "reload")
+            .errors
+        let fetched = try events(json).filter { $0["event"]?.string == "fetched" }
+        let gone = try #require(fetched.first { $0["url"]?.string == origin.url("/gone.png") })
+        #expect(gone.members?.map(\.key) == ["event", "url", "kind", "status", "bytes", "seconds"])
+        #expect(gone["status"]?.int == 404)
+        origin.stop()
+        let failed = try larder("update", "-v", "--progress", "json", "--max-time", "2s").errors
+        #expect(try events(failed).contains { $0["status"]?.isNull == true && $0["failure"]?.string != nil })
+    }
+
+    @Test(arguments: [["--quiet"], ["-q", "-v"], []])
+    func `nothing is shown where nobody watches`(options: [String]) throws {
+        origin.on("/gone.png", .page("there"))
+        let ending = try Command(["prefetch", origin.url("/")] + options, home: home).wait()
+        #expect(ending.errors == "")
+        #expect(ending.output.isEmpty == options.contains { $0.hasSuffix("q") || $0 == "--quiet" })
+    }
+
+    @Test func `other work tells how far it is`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 1)
+        let check = try larder("check", "--offline", origin.url("/"), "--progress", "json")
+        let last = try #require(try events(check.errors).last)
+        #expect(last.members?.map(\.key) == ["event", "unit", "done", "total", "bytes"])
+        #expect(last["unit"]?.string == "bodies")
+        #expect(last["done"]?.int == last["total"]?.int)
+        #expect(try larder("gc", "--max-size", "1k", "--progress", "json").errors.contains("\"unit\":\"room\""))
+    }
+
+    /// A terminal of its own, by script(1), that nobody watches either.
+    private func onTerminal(_ arguments: String, environment: [String: String]) throws -> String {
+        let shell = "larder=$0; exec script -qec \"stty cols 80 rows 24; $larder \(arguments)\" /dev/null"
+        return try Command([], home: home, environment: environment, shell: shell).wait().output
+    }
+
+    @Test func `on a terminal there is a block, which is gone in the end`() throws {
+        origin.on("/two", .page("two").dripping(1, every: .milliseconds(200)))
+        let text = try onTerminal("prefetch \(origin.url("/"))", environment: ["TERM": "xterm"])
+        #expect(text.contains("Prefetching \(origin.url("/"))"))
+        #expect(text.contains("\u{1b}[1m"))
+        // What was drawn last is taken away, and the report stands in its place.
+        #expect(text.contains("A\u{1b}[J" + origin.url("/")))
+        for environment in [["TERM": "dumb"], [:]] {
+            #expect(!(try onTerminal("prefetch \(origin.url("/"))", environment: environment).contains("\u{1b}")))
+        }
+        let plain = try onTerminal(
+            "prefetch \(origin.url("/")) --policy reload", environment: ["TERM": "xterm", "NO_COLOR": "1"])
+        #expect(plain.contains("Prefetching"))
+        #expect(!plain.contains("\u{1b}[1m"))
+    }
+
+    @Test func `interrupted, it names the same command with all its options, but no secrets`() throws {
+        origin.hold("/two")
+        let command = try Command(
+            [
+                "prefetch", origin.url("/"), "--scope", "path", "--user", "me:secret", "--exclude", "*.pdf", "-v",
+                "--progress", "json",
+            ], home: home)
+        #expect(origin.waitForRequests(1, to: "/two"))
+        command.signal(SIGINT)
+        let ending = command.wait()
+        #expect(ending.status == 130)
+        #expect(
+            ending.output.contains(
+                "to go on: larder prefetch \(origin.url("/")) --scope path --user NAME:PASSWORD --exclude '*.pdf' "
+                    + "--verbose --progress json\n"))
+        #expect(ending.errors.contains("{\"event\":\"stopping\"}\n"))
+        #expect(!(ending.output + ending.errors).contains("secret"))
+        origin.release("/two")
+    }
+}

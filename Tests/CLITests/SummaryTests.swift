@@ -1,0 +1,45 @@
+import TestOrigin
+import Testing
+
+@Suite struct SummaryTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+    }
+
+    @Test func `a server that is gone leaves what is held, and is blamed for nothing else`() throws {
+        origin.on("/", .page("<img src=/dot.png><a href=/two>two</a>").validated(entityTag: "\"1\""))
+        origin.on("/two", .page("two"))
+        origin.on("/dot.png", .file([137, 80, 78, 71], type: "image/png"))
+        #expect(try Command.run("prefetch", origin.url("/"), "--robots", "ignore", home: home).status == 0)
+        origin.stop()
+        let ending = try Command.run("update", "--max-time", "5s", home: home)
+        #expect(ending.output.contains("kept from an earlier visit"), "\(ending)")
+        #expect(!(ending.output + ending.errors).contains("loopback"), "\(ending)")
+        #expect(try Command.run("status", home: home).output.contains("visit 1 is served"))
+        #expect(try Command.run("check", "--offline", origin.url("/"), home: home).status == 0)
+    }
+
+    @Test func `much that is missing is told by host and reason, on a screen`() throws {
+        let pictures = (0..<30).map { "<img src=/gone\($0).png>" }.joined()
+        let elsewhere = (0..<4).map { "<img src=http://nowhere.invalid/\($0).png>" }.joined()
+        let links = (0..<40).map { "<a href=https://elsewhere.test/\($0)>x</a><a href=/dead\($0)>dead</a>" }.joined()
+        origin.on("/", .page(pictures + elsewhere + links))
+        let ending = try Command.run("prefetch", origin.url("/"), home: home)
+        #expect(ending.status == 1)
+        let lines = ending.output.split(separator: "\n")
+        #expect(lines.count <= 24, "\(ending.output)")
+        #expect(ending.output.contains("  34 missing:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"))
+        #expect(
+            ending.output.contains("      such as \(origin.url("/gone0.png"))\n      by way of \(origin.url("/"))\n"))
+        #expect(ending.output.contains("    4 at nowhere.invalid: host not found"))
+        #expect(ending.output.contains("  40 dead in the site itself:\n"))
+        #expect(
+            lines.suffix(2) == [
+                "To try again what failed: larder update \(origin.url("/"))", "To look at it: larder serve",
+            ])
+    }
+}

@@ -1,0 +1,114 @@
+import Glibc
+import LarderKit
+import TestOrigin
+import Testing
+
+/// The Swift examples of the README and of the catalogue, as they stand there, with a site and folders of the test's.
+@Suite struct ExampleTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        for path in ["/", "/docs/"] { origin.on(path, .page("<title>Home</title><script src=/a.js></script>")) }
+        origin.on("/a.js", .file("a", type: "text/javascript"))
+        try folder.write(
+            "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "site.json")
+    }
+
+    @Test func `every example runs`() async throws {
+        let larder = Larder(at: folder.file("larder"))
+        let report = try await larder.prefetch([origin.url("/")])
+        print(report.pages, report.requisites, report.missing.count)
+        #expect(report.isComplete)
+
+        try await prefetching(larder)
+        try await checking(larder)
+        try await keeping(larder)
+
+        let service = try larder.serve(port: 0)
+        print(service.address, service.address(of: origin.url("/")) ?? "")
+        service.stop()
+    }
+
+    private func prefetching(_ larder: Larder) async throws {
+        var options = PrefetchOptions()
+        options.scope.extent = .path
+        options.scope.exclude = ["*.pdf"]
+        options.limits.pages = 500
+        let report = try await larder.prefetch([origin.url("/docs/")], options: options)
+        for missing in report.missing { print(missing.url, missing.reason, missing.chain) }
+
+        var watched = PrefetchOptions()
+        watched.progress = { now in
+            print(now.pages.done, now.pages.queued, now.bytesPerSecond, now.remaining.map { "\($0)" } ?? "unknown")
+        }
+        _ = try await larder.prefetch([origin.url("/")], options: watched)
+    }
+
+    private func checking(_ larder: Larder) async throws {
+        var check = CheckOptions()
+        check.bases = [origin.url("/")]
+        check.places = [.held, .live]
+        let checked = try await larder.check(folder.file("site.json"), options: check)
+        print(checked.isClean, checked.text(as: .junit))
+        #expect(checked.isClean)
+
+        let proof = try await larder.checkOffline(origin.url("/"))
+        print(proof.isClean)
+        #expect(proof.isClean)
+    }
+
+    private func keeping(_ larder: Larder) async throws {
+        let status = try await larder.status()
+        for site in status.sites { print(site.name, site.visits.count, site.published ?? 0) }
+        #expect(status.sites.count == 2)
+
+        let collection = try await larder.collect(limit: ByteSize("2G"))
+        print(collection.byteCountBefore, collection.byteCountAfter)
+
+        let inspection = try await larder.inspect { print($0.done, $0.total ?? 0) }
+        print(inspection.isSound)
+        #expect(inspection.isSound)
+    }
+
+    private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
+    private static let pages =
+        ["README.md"]
+        + ["LarderKit", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
+            "Sources/LarderKit/LarderKit.docc/\($0).md"
+        }
+
+    /// What stands above in place of the examples' names.
+    private static let stands = [
+        ("origin.url(\"/docs/\")", "\"https://example.com/docs/\""), ("origin.url(\"/\")", "\"https://example.com/\""),
+        ("folder.file(\"site.json\")", "\"site.json\""), ("folder.file(\"larder\")", "\"/var/lib/larder\""),
+    ]
+
+    @Test(arguments: pages)
+    func `every example of a page is one of those above`(page: String) {
+        let own = Self.stands.reduce(Self.text(of: #filePath)) { $0.replacing($1.0, with: $1.1) }
+        let known = Set(own.split(separator: "\n").map(Self.trimmed))
+        var isSwift = false
+        for line in Self.text(of: Self.root + "/" + page).split(separator: "\n") {
+            if line.hasPrefix("```") {
+                isSwift = line == "```swift"
+            } else if isSwift {
+                // Ports are the reader's own.
+                #expect(known.contains(Self.trimmed(line).replacing("port: 8080", with: "port: 0")), "\(line)")
+            }
+        }
+    }
+
+    private static func trimmed(_ line: Substring) -> String { String(line.drop { $0 == " " }) }
+
+    private static func text(of path: String) -> String {
+        guard let file = fopen(path, "r") else { return "" }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65536)
+        while case let count = fread(&piece, 1, piece.count, file), count > 0 { bytes += piece[..<count] }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

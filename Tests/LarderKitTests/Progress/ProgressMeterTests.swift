@@ -1,0 +1,72 @@
+import Testing
+
+@testable import Crawl
+@testable import LarderKit
+
+@Suite struct ProgressMeterTests {
+    /// What is left after so many seconds, told twice a second.
+    private func remaining(_ left: [Int]) -> Duration? {
+        var meter = ProgressMeter(site: "https://a.test/")
+        var progress: PrefetchProgress?
+        for (place, count) in left.enumerated() {
+            var figures = CrawlProgress()
+            figures.elapsed = .milliseconds(500 * place)
+            figures.queuedPages = count
+            progress = meter.measure(figures)
+        }
+        return progress?.remaining
+    }
+
+    @Test(arguments: [
+        // Too early to say.
+        (Array(stride(from: 100, through: 60, by: -10)), nil),
+        // Ten go in half a second, and forty are left.
+        (Array(stride(from: 100, through: 40, by: -10)), Duration.seconds(2)),
+        // More is found than is fetched.
+        (Array(stride(from: 100, through: 200, by: 10)), nil),
+        ([Int](repeating: 50, count: 20), nil),
+        // It grew, and shrinks since.
+        (
+            Array(stride(from: 10, through: 100, by: 10)) + Array(stride(from: 90, through: 30, by: -10)),
+            .milliseconds(1500)
+        ),
+        // Nothing is left, or a page is that will take forever.
+        (Array(stride(from: 100, through: 0, by: -10)), nil),
+        ([1_000_000_000] + [Int](repeating: 999_999_999, count: 10), nil),
+    ])
+    func `what is left is told only while it becomes less`(left: [Int], expected: Duration?) {
+        #expect(remaining(left) == expected)
+    }
+
+    @Test func `bytes and requests a second are those of the last seconds`() {
+        var meter = ProgressMeter(site: "https://a.test/")
+        var figures = CrawlProgress()
+        figures.hosts = [CrawlProgress.Host(name: "a.test", running: 1, queued: 1, limit: 4)]
+        #expect(meter.measure(figures).bytesPerSecond == 0)
+        for second in 1...10 {
+            figures.elapsed = .seconds(second)
+            figures.byteCount += second > 5 ? 1000 : 1_000_000
+            figures.hosts[0].requests += second > 5 ? 2 : 100
+            let progress = meter.measure(figures)
+            if second == 5 { #expect(progress.bytesPerSecond == 1_000_000) }
+            if second == 10 {
+                #expect(progress.bytesPerSecond == 1000)
+                #expect(progress.hosts[0].requestsPerSecond == 2)
+            }
+        }
+    }
+
+    @Test func `what waits for robots.txt is queued, and what is stored is almost done`() {
+        var meter = ProgressMeter(site: "https://a.test/")
+        var figures = CrawlProgress()
+        figures.done = 10
+        figures.doneRequisites = 6
+        figures.queuedPages = 3
+        figures.atGate = 4
+        let progress = meter.measure(figures)
+        #expect(progress.pages == PrefetchProgress.Count(done: 4, queued: 7))
+        #expect(progress.requisites == PrefetchProgress.Count(done: 6, queued: 0))
+        figures.isEnding = true
+        #expect(meter.measure(figures).phase == .storing)
+    }
+}
