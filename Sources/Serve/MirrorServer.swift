@@ -19,11 +19,12 @@ package final class MirrorServer: Sendable {
         _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1,
         options: MirrorOptions = MirrorOptions()
     ) throws(ServerError) {
-        let tier = MemoryTier<Answer>(byteLimit: memoryLimit)
+        // What servers are asked for is answered from what was read; a part of the memory is for what is held there alone.
+        let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
+        let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let loading = try options.load.map { (load) throws(ServerError) in
-            try Loading(
-                folder, policy: options.policy, profile: options.profile, load: load)
+            try Loading(folder, options, shelfByteLimit: shelfByteLimit, load: load)
         }
         self.loading = loading
         server = try HTTPServer(port: port, threadCount: threadCount, address: options.address) {

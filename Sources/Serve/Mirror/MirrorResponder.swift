@@ -38,9 +38,9 @@ final class MirrorResponder: Responder {
     }
 
     /// An answer as one origin's page gets it.
-    func reply(_ answer: Answer, to origin: String?) -> Reply {
+    func reply(_ answer: Answer, to origin: String?, role: Preconditions.Role = .origin) -> Reply {
         let shared = isPortals ? nil : origin.map(context.layout.crossOriginFields)
-        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line)
+        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line, role: role)
     }
 
     private func answer(to request: Request) -> Answer {

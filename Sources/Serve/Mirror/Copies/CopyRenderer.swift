@@ -32,18 +32,36 @@ struct CopyRenderer {
             status: copy.response.status, copy.fields, copy.url, (try content.load(), table, form), source, tag: tag)
     }
 
-    /// What has just come, whether or not it is kept.
+    /// What is not in the store: it has just come, or is held in memory alone.
     func answer(
-        status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, isHead: Bool
+        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource
     ) throws(StoreError) -> Answer {
-        guard !isHead else {
-            let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
-            // Its length is told, and it is not sent: nobody opens it.
-            let body = Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0)
-            return Answer(status: status, fields: outgoing, file: body)
-        }
         let form = DocumentForm(name: loaded.format.name)
-        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), .loaded, tag: nil)
+        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, tag: nil)
+    }
+
+    /// What is held in memory alone; nil when the part that the request asks for is not held.
+    func answer(
+        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource, _ now: HTTPDate
+    ) throws(StoreError) -> Answer? {
+        let stored = entry.servedFields(at: now)
+        switch copy.body {
+        case .whole(let body): return try answer(entry.status, stored, request.url, body, source)
+        case .parts(let parts):
+            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }), let part = parts.part(wanted)
+            else { return nil }
+            var outgoing = fields.fields(of: stored, base: request.url, source: source, entityTag: stored["ETag"])
+            outgoing.append(("Content-Range", part.range.text))
+            return Answer(status: 206, fields: outgoing, body: part.bytes)
+        }
+    }
+
+    /// The answer to a HEAD.
+    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL) -> Answer {
+        let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
+        // Its length is told, and it is not sent: nobody opens it.
+        return Answer(
+            status: status, fields: outgoing, file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0))
     }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, form: DocumentForm)
@@ -61,6 +79,10 @@ struct CopyRenderer {
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(of: stored, base: url, source: source, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
+        // A part, or the refusal of one, that the server itself was asked for.
+        if status == 206 || status == 416, let range = stored["Content-Range"] {
+            outgoing.append(("Content-Range", range))
+        }
         return Answer(status: status, fields: outgoing, body: shown)
     }
 
@@ -132,7 +154,10 @@ struct CopyRenderer {
     /// A redirect, or what was confirmed not to be there.
     private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source)
-        if copy.response.isRedirect { return Answer(status: copy.response.status, fields: outgoing, body: []) }
+        // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
+        if !copy.response.isTombstone || finder.fields.isProxy {
+            return Answer(status: copy.response.status, fields: outgoing, body: [])
+        }
         let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
         return Answer(
             status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8))
