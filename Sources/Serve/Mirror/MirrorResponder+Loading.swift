@@ -17,7 +17,14 @@ extension MirrorResponder {
                 fields["Larder-Policy"].flatMap { CachePolicy(rawValue: $0) }
                 ?? likeliest.flatMap { rules.rules(for: $0).policy(for: $0) } ?? loading.policy
             guard let likeliest, policy != .offline else { return respond(to: request) }
-            let layout = context.layout.seen(from: String(decoding: request.host, as: UTF8.self))
+            let authority = String(decoding: request.host, as: UTF8.self)
+            let layout = context.layout.seen(from: authority)
+            // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own pages.
+            let isPublic =
+                layout.root?.isRoot(likeliest) ?? false && CacheRequest.Method(request.method).isAnsweredByStored
+            guard isPublic || !ForeignPage.asks(fields, authority: authority, layout: layout) else {
+                return respond(to: request)
+            }
             let asked = Asked(
                 addresses: addresses, url: likeliest, request: request, fields: fields, policy: policy, rules: rules,
                 layout: layout)
