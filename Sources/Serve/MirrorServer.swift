@@ -43,7 +43,7 @@ package final class MirrorServer: Sendable {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             housekeeping = try notes.map { (notes) throws(ServerError) in
                 let keeper = NoteKeeper(folder, notes: notes, tier: tier)
-                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write() }
+                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write(isLast: $0) }
             }
         } catch {
             server.stopAndWait()
@@ -51,7 +51,7 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    private static let secondsBetweenNotes: Int32 = 60
+    private static let secondsBetweenNotes: Int32 = 2
 
     package var port: UInt16 { server.port }
 
