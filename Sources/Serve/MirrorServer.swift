@@ -22,6 +22,7 @@ package final class MirrorServer: Sendable {
         // What servers are asked for is answered from what was read; a part of the memory is for what is held there alone.
         let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
+        let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let loading = try options.load.map { (load) throws(ServerError) in
             try Loading(folder, options, shelfByteLimit: shelfByteLimit, load: load)
@@ -32,7 +33,9 @@ package final class MirrorServer: Sendable {
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
                 return MirrorResponder(
-                    store, context: MirrorContext(options, port: port, tier: tier, notes: notes, loading: loading))
+                    store, verdicts: Self.verdicts(folder),
+                    context: MirrorContext(
+                        options, port: port, verifier: verifier, tier: tier, notes: notes, loading: loading))
             } catch {
                 throw ServerError(error)
             }
@@ -62,6 +65,20 @@ package final class MirrorServer: Sendable {
         loading?.stop()
         housekeeping?.stop()
         pressure?.stop()
+    }
+
+    /// What checks found. Looked up anew for each page: a check may be going on.
+    private static func verdicts(_ folder: StoreFolder) -> ScriptsPage.Verdicts {
+        { hrefs in
+            var found: [BundleVerdict] = []
+            do throws(StoreError) {
+                guard let book = try NoteBook.ifAny(folder) else { return [] }
+                for href in hrefs { found += try book.verdicts(of: href) }
+            } catch {
+                // Whoever may not read the notes is shown what is held without them.
+            }
+            return found
+        }
     }
 
     private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {

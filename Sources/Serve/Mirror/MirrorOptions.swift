@@ -11,6 +11,9 @@ package struct MirrorOptions: Sendable {
     /// Lets pages ask the network for what the larder does not lead to itself.
     package var allowsNetwork = false
 
+    /// When bodies are hashed before they are shown.
+    package var verification = Verification.never
+
     /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those are heard only
     /// when there is somebody to ask servers.
     package var policy = CachePolicy.offline

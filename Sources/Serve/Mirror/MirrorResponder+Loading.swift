@@ -94,13 +94,14 @@ extension MirrorResponder {
                 body: Array(request.body), held: copy?.response, shelved: shelved, entry: entry, additional: additional,
                 keepsRange: isThrough && copy == nil && !additional.contains("Range"),
                 keepsConditions: isThrough && additional.isEmpty,
-                layout: asked.layout, shim: context.shim,
+                layout: asked.layout, shim: context.shim, verifier: context.verifier,
                 mayReachPrivate: asked.rules.knows(host: url.host) || asked.layout.root?.isRoot(url) ?? false,
                 isNavigation: asked.fields.isNavigation)
         }
         func served(_ hit: CacheHit) throws(StoreError) -> Reply? {
             guard let entry else { return nil }
-            let renderer = CopyRenderer(finder: finder, layout: asked.layout, shim: context.shim)
+            let renderer = CopyRenderer(
+                finder: finder, layout: asked.layout, shim: context.shim, verifier: context.verifier)
             if let shelved {
                 let answer = try timing.measure("splice") { () throws(StoreError) in
                     try renderer.answer(shelved, entry, cacheRequest, AnswerSource(hit, []), now)

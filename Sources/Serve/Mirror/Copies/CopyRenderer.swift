@@ -8,6 +8,7 @@ struct CopyRenderer {
     let layout: OriginLayout
     /// Nil where pages do without.
     let shim: Shim?
+    let verifier: BodyVerifier
 
     private var fields: AnswerFields { finder.fields }
 
@@ -15,7 +16,9 @@ struct CopyRenderer {
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
-        guard let content = try finder.reader.content(of: body), let table = try links(of: body) else {
+        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body),
+            let table = try links(of: body)
+        else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.commonFields)
         }

@@ -21,6 +21,7 @@ struct LoadJob: Sendable {
     var keepsConditions: Bool
     let layout: OriginLayout
     let shim: Shim?
+    let verifier: BodyVerifier
     let mayReachPrivate: Bool
     let isNavigation: Bool
 

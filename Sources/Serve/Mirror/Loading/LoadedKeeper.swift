@@ -188,7 +188,8 @@ final class LoadedKeeper {
     private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return CopyRenderer(
-            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim)
+            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim,
+            verifier: job.verifier)
     }
 
     private func reply(
