@@ -53,7 +53,7 @@ final class MirrorResponder: Responder {
             let (answer, url) = try find(request, look)
             if let url {
                 context.tier.keep(
-                    answer, byteCount: answer.bytes.capacity, id: url, for: host, target, madeIn: look.generation,
+                    answer, byteCount: answer.heldByteCount, id: url, for: host, target, madeIn: look.generation,
                     now: look.time)
             }
             return answer

@@ -31,9 +31,22 @@ struct CopyRenderer {
                 status: copy.response.status,
                 fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
         }
+        let bytes = try content.load()
+        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded {
+            let edits = try edits(of: bytes, table, copy.url, form)
+            let list = edits.isEmpty ? nil : SpliceList(edits, of: bytes.count)
+            let file = Answer.FileBody(path: path, byteCount: list?.byteCount ?? bytes.count, splice: list)
+            let ownTag = finder.fields.isProxy && list == nil ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
+        }
         return try answer(
-            status: copy.response.status, copy.fields, copy.url, (try content.load(), table, form), source, tag: tag)
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, tag: tag)
     }
+
+    /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
+    private static let leastSplicedOnTheWay = 1024 * 1024
 
     /// What is not in the store: it has just come, or is held in memory alone.
     func answer(
@@ -121,6 +134,23 @@ struct CopyRenderer {
             table.isTranscoded = false
             table.encoding = .utf8
         }
+        let edits = try edits(of: bytes, table, url, isXML ? .xhtml : .html)
+        return edits.isEmpty ? bytes : Self.applied(edits, to: bytes)
+    }
+
+    private typealias Edit = (range: Range<Int>, text: [UInt8])
+
+    /// What is replaced of a body, in its order.
+    private func edits(
+        of bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ form: DocumentForm
+    ) throws(StoreError) -> [Edit] {
+        var edits = isRewritten(table, of: url) ? splices(of: bytes, table, url) : []
+        let isXML: Bool
+        switch form {
+        case .other: return edits
+        case .html: isXML = false
+        case .xhtml: isXML = true
+        }
         var failure: StoreError?
         let repairs = DocumentRepairs(table: table, url: url) { target in
             do throws(StoreError) {
@@ -130,13 +160,36 @@ struct CopyRenderer {
                 return false
             }
         }
-        repairs.apply(to: &bytes)
+        edits += repairs.edits(in: bytes)
         if let failure { throw failure }
-        if isRewritten(table, of: url) { bytes = splice(bytes, table, url) }
         if let shim, let place = ShimPlace.find(in: bytes, isXML: isXML) {
-            bytes.insert(contentsOf: shim.tag, at: place)
+            edits.append((place..<place, Array(shim.tag)))
         }
-        return bytes
+        edits.sort { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
+        return edits
+    }
+
+    private static func applied(_ edits: [Edit], to bytes: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(edits.reduce(bytes.count) { $0 + $1.text.count - $1.range.count })
+        var copied = 0
+        for edit in edits where edit.range.lowerBound >= copied {
+            output += bytes[copied..<edit.range.lowerBound]
+            output += edit.text
+            copied = edit.range.upperBound
+        }
+        output += bytes[copied...]
+        return output
+    }
+
+    private func splices(of bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [Edit] {
+        if layout.keepsPaths(of: url) {
+            return Splicer.edits(bytes.span, table, only: .namesOrigin) { _, reference in
+                WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
+            }
+        }
+        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        return Splicer.edits(bytes.span, table, replacement: mapping.replacement)
     }
 
     private func splice(_ bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [UInt8] {
