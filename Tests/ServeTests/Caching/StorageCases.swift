@@ -136,7 +136,8 @@ import Testing
         let rules = #"{"rules":["/** memory-only"]}"#
         try CacheProxy(rules: rules).run([
             .load("Cache-Control: max-age=60", "ETag: \"1\""), .held(59), .confirmed(60, "Cache-Control: max-age=60"),
-            .held(119), .asks(120).by("POST"), .asks(121),
+            .held(119),
+            .confirmed(120, "Cache-Control: max-age=60"), .asks(130).by("POST"), .asks(131),
         ])
     }
 
