@@ -52,7 +52,7 @@ let package = Package(
         tests("FetchTests", ["Web", "Fetch"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
-        tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
+        tests("ServeTests", ["Web", "Markup", "Store", "Fetch", "Serve", "LarderKit"]),
         tests("LarderKitTests", ["Web", "Crawl", "LarderKit"]),
         tests("CLITests", ["Web", "Store", "Fetch", "LarderKit", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),

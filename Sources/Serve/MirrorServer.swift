@@ -19,11 +19,13 @@ package final class MirrorServer: Sendable {
         _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1,
         options: MirrorOptions = MirrorOptions()
     ) throws(ServerError) {
-        let tier = MemoryTier<Answer>(byteLimit: memoryLimit)
+        // What servers are asked for is answered from what was read; a part of the memory is for what is held there alone.
+        let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
+        let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
+        let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let loading = try options.load.map { (load) throws(ServerError) in
-            try Loading(
-                folder, policy: options.policy, profile: options.profile, load: load)
+            try Loading(folder, options, shelfByteLimit: shelfByteLimit, load: load)
         }
         self.loading = loading
         server = try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
@@ -31,7 +33,9 @@ package final class MirrorServer: Sendable {
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
                 return MirrorResponder(
-                    store, context: MirrorContext(options, port: port, tier: tier, notes: notes, loading: loading))
+                    store, verdicts: Self.verdicts(folder),
+                    context: MirrorContext(
+                        options, port: port, verifier: verifier, tier: tier, notes: notes, loading: loading))
             } catch {
                 throw ServerError(error)
             }
@@ -42,7 +46,7 @@ package final class MirrorServer: Sendable {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             housekeeping = try notes.map { (notes) throws(ServerError) in
                 let keeper = NoteKeeper(folder, notes: notes, tier: tier)
-                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write() }
+                return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write(isLast: $0) }
             }
         } catch {
             server.stopAndWait()
@@ -50,7 +54,7 @@ package final class MirrorServer: Sendable {
         }
     }
 
-    private static let secondsBetweenNotes: Int32 = 60
+    private static let secondsBetweenNotes: Int32 = 2
 
     package var port: UInt16 { server.port }
 
@@ -61,6 +65,20 @@ package final class MirrorServer: Sendable {
         loading?.stop()
         housekeeping?.stop()
         pressure?.stop()
+    }
+
+    /// What checks found. Looked up anew for each page: a check may be going on.
+    private static func verdicts(_ folder: StoreFolder) -> ScriptsPage.Verdicts {
+        { hrefs in
+            var found: [BundleVerdict] = []
+            do throws(StoreError) {
+                guard let book = try NoteBook.ifAny(folder) else { return [] }
+                for href in hrefs { found += try book.verdicts(of: href) }
+            } catch {
+                // Whoever may not read the notes is shown what is held without them.
+            }
+            return found
+        }
     }
 
     private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {

@@ -15,7 +15,7 @@ struct ShimTests {
 
     /// A page whose scripts may use `cdn`, the other origin, and `own`, its own: both whole, and as they were.
     private func visit(
-        options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit) throws -> Void
+        options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit, _ cdn: Int) throws -> Void
     ) async throws {
         let pair = try RewritingTests.Pair()
         pair.cdn.on("/data.json", .file("[1]", type: "application/json"))
@@ -37,11 +37,12 @@ struct ShimTests {
             const cdn = whole(\(pair.cdn.port)), own = whole(\(pair.origin.port))
             </script>
             """
-        try await pair.visit(page, options: options, use)
+        let port = pair.cdn.port
+        try await pair.visit(page, options: options) { (visit: ChromiumVisit) throws -> Void in try use(visit, port) }
     }
 
     @Test func `every way of asking for a whole address leads to the larder`() async throws {
-        try await visit { (visit: ChromiumVisit) throws -> Void in
+        try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             func value(_ expression: String) throws -> JSONValue? {
                 try visit.evaluate(expression, within: .seconds(5))
             }
@@ -62,6 +63,28 @@ struct ShimTests {
                 img.onload = () => done(img.naturalWidth) })
                 """
             #expect(try value(markup)?.int == 1)
+            for change in [
+                "s.setProperty('background-image', url)", "s.backgroundImage = url", "s.cssText = 'background:' + url",
+                "place.setAttribute('style', 'background:' + url)",
+            ] {
+                let style = """
+                    new Promise(done => { const s = place.style, url = `url("${cdn}/pixel.png")`; s.cssText = ""; \(change)
+                    setTimeout(() => done(getComputedStyle(place).backgroundImage), 0) })
+                    """
+                #expect(try value(style)?.string?.contains("127.0.0.1--\(cdn).localhost") == true, "\(change)")
+            }
+            for sheet in [
+                "document.head.appendChild(document.createElement('style')).sheet.insertRule(rule)",
+                "document.body.insertAdjacentHTML('beforeend', '<style>' + rule + '</style>')",
+                "const s = new CSSStyleSheet(); s.replaceSync(rule); document.adoptedStyleSheets = [s]",
+            ] {
+                let style = """
+                    new Promise(done => { const p = document.body.appendChild(document.createElement("b"))
+                    const rule = `b { list-style-image: url(${cdn}/pixel.png) }`; \(sheet)
+                    setTimeout(() => done(getComputedStyle(p).listStyleImage), 0) })
+                    """
+                #expect(try value(style)?.string?.contains("127.0.0.1--\(cdn).localhost") == true, "\(sheet)")
+            }
             let script = """
                 new Promise(done => { const s = document.createElement("script"); s.integrity = "sha256-AAAA"
                 s.src = cdn + "/late.js"; s.onload = () => done(window.late); s.onerror = () => done(0)
@@ -76,7 +99,7 @@ struct ShimTests {
     }
 
     @Test func `a connection that stays is refused, and a page is led on`() async throws {
-        try await visit { (visit: ChromiumVisit) throws -> Void in
+        try await visit { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             let socket = """
                 new Promise(done => { try { const s = new WebSocket(cdn.replace("http", "ws") + "/socket")
                 s.onerror = () => done("refused"); s.onopen = () => done("open") } catch (e) { done("refused") } })
@@ -93,7 +116,7 @@ struct ShimTests {
     @Test func `without it the page's policy keeps all that in`() async throws {
         var options = ServeOptions()
         options.hasShim = false
-        try await visit(options: options) { (visit: ChromiumVisit) throws -> Void in
+        try await visit(options: options) { (visit: ChromiumVisit, cdn: Int) throws -> Void in
             #expect(try visit.evaluate("fetch(cdn + '/data.json').catch(() => 'kept in')")?.string == "kept in")
             #expect(visit.requests.allSatisfy { !$0.isForShim })
         }

@@ -24,9 +24,40 @@ import Testing
         #expect(bad.isHeldBack && !bad.isPublished && !bad.isComplete)
         #expect(bad.check?.isClean == false)
         #expect(try await larder.status().sites[0].published == good.visit)
+        // The portal tells of the body that is shown, and not of the one that was held back.
+        #expect(try Self.verdicts(larder).contains("\"verdict\": \"verified\""))
 
         origin.on("/app.js", .file("a", type: "text/javascript"))
         let mended = try await larder.prefetch(manifest: manifest)
         #expect(try await larder.status().sites[0].published == mended.visit)
+    }
+
+    @Test func `the portal tells what a check found of a bundle, for as long as it is the same`() async throws {
+        let origin = try TestOrigin()
+        let scratch = try TemporaryFolder()
+        let larder = Larder(at: scratch.path + "/store")
+        origin.on("/", .page("<script src=/app.js></script>"))
+        origin.on("/app.js", .file("a", type: "text/javascript"))
+        _ = try await larder.prefetch([origin.url("/")])
+        #expect(try Self.verdicts(larder).contains("\"verdict\": null"))
+        let manifest = try scratch.write(
+            """
+            {"start": ["\(origin.url("/"))"],
+             "bundles": [{"url": "/app.js", "md5": "92eb5ffee6ae2fec3ad71c777531578f"}]}
+            """, to: "site.json")
+        var options = CheckOptions()
+        options.places = [.held]
+        _ = try await larder.check(manifest, options: options)
+        #expect(try Self.verdicts(larder).contains("\"verdict\": \"mismatch\""))
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        _ = try await larder.prefetch([origin.url("/")])
+        #expect(try Self.verdicts(larder).contains("\"verdict\": null"))
+    }
+
+    private static func verdicts(_ larder: Larder) throws -> String {
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let client = try RawClient(port: Int(service.port))
+        return try client.get("/-/scripts?format=json", host: "localhost:\(service.port)").text
     }
 }

@@ -58,7 +58,8 @@ import Web
         let host = root ? "localhost:\(server.port)" : "example.test.localhost:\(server.port)"
         try use { target, fields in
             let method = fields.first { $0.0 == ":method" }?.1 ?? "GET"
-            return try client.get(target, method: method, host: host, fields: fields.filter { $0.0 != ":method" })
+            let sent = fields.filter { $0.0 != ":method" }.map { ($0.0, $0.1.replacing("HERE", with: host)) }
+            return try client.get(target, method: method, host: host, fields: sent)
         }
     }
 
@@ -202,12 +203,12 @@ import Web
 
     @Test func `a server learns nothing of the larder, and no other site the cookies of the one at the root`() throws {
         let asked: [(String, String)] = [
-            ("Cookie", "a=b"), ("Origin", "http://localhost:1"), ("Referer", "http://localhost:1/x"), ("X-Own", "y"),
-            ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
+            ("Cookie", "a=b"), ("X-Own", "y"), ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
         ]
         try serving(.protocol) { (get: Get) throws -> Void in
-            _ = try get("/a", asked)
-            _ = try get("/-/web/https/other.test/b", asked)
+            let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
+            _ = try get("/a", asked + ours)
+            _ = try get("/-/web/https/other.test/b", asked + ours)
         }
         let sent = servers.requests
         #expect(sent.map(\.url.href) == ["https://example.test/a", "https://other.test/b"])
@@ -220,5 +221,22 @@ import Web
                 #expect(request.fields[name] == nil, "\(name)")
             }
         }
+    }
+
+    @Test func `a page from elsewhere has nothing loaded, noted or changed`() throws {
+        let foreign = ("Sec-Fetch-Site", "cross-site")
+        try serving(.protocol, root: false) { (get: Get) throws -> Void in
+            #expect(try get("/none", [foreign]).status == 504)
+            #expect(try get("/held", [foreign])["Larder"] == "hit")
+            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 504)
+        }
+        try serving(.protocol) { (get: Get) throws -> Void in
+            #expect(try get("/-/web/https/other.test/b", [foreign]).status == 504)
+            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 504)
+            #expect(servers.requests.isEmpty)
+            // A picture of the site that is shown to everybody.
+            #expect(try get("/none", [foreign]).status == 404)
+        }
+        #expect(try NoteBook.ifAny(store.folder)?.misses().isEmpty ?? true)
     }
 }

@@ -35,4 +35,44 @@ import Testing
             #expect(answer["Larder"] == source)
         }
     }
+
+    @Test func `who asks without the slash, or with it, is led to what is held where a redirect told so once`() throws {
+        defer { server.stop() }
+        try store.publish([
+            .init(href: "https://example.test/page/", text: "page"),
+            .init(href: "https://example.test/file", text: "f"),
+        ])
+        try store.learn([
+            .init(href: "https://example.test/page", status: 301, extra: "Location: /page/\r\n"),
+            .init(href: "https://example.test/file/", status: 301, extra: "Location: /file\r\n"),
+        ])
+        let other = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0)
+        defer { other.stop() }
+        let client = try RawClient(port: Int(other.port))
+        let here = "example.test.localhost:\(other.port)"
+        for (asked, held) in [("/page", "/page/"), ("/file/", "/file")] {
+            let answer = try client.get(asked, host: here)
+            #expect(answer.status == 302)
+            #expect(answer["Location"] == "http://\(here)\(held)")
+            #expect(answer["Larder"] == "hit; by=slash")
+        }
+        #expect(try client.get("/app.js/", host: here).status == 504)
+    }
+
+    @Test(arguments: [false, true]) func `pages may ask the network only where that is allowed`(isAllowed: Bool) throws
+    {
+        server.stop()
+        var options = MirrorOptions()
+        options.allowsNetwork = isAllowed
+        let other = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0, options: options)
+        defer { other.stop() }
+        let client = try RawClient(port: Int(other.port))
+        for path in ["/dir/", "/app.js", "/not-held"] {
+            let answer = try client.get(path, host: "example.test.localhost:\(other.port)")
+            #expect((answer["Content-Security-Policy"] == nil) == isAllowed, "\(path)")
+        }
+        // The larder's own pages need nothing of it.
+        let portal = try client.get("/", host: "localhost:\(other.port)")
+        #expect(portal["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == isAllowed)
+    }
 }

@@ -32,6 +32,13 @@ struct StockedStore {
         try writer.end(visit, .publish(now: 2))
     }
 
+    /// Adds a visit that is not shown.
+    func learn(_ entries: [Entry]) throws {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "https://example.test/", start: ["https://example.test/"], now: 3)
+        try writer.add(entries.map(response), to: visit)
+    }
+
     /// Moves the store away, so that nothing is at its path.
     func takeAway() throws {
         guard rename(folder.path, scratch.file("taken")) == 0 else { throw SystemError("moving \(folder.path)") }

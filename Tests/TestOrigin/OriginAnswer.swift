@@ -11,6 +11,7 @@ package struct OriginAnswer: Sendable {
     var headDelay = Duration.zero
     var drip: (pieceSize: Int, pause: Duration)?
     var closesAfterwards = false
+    var interim: [(status: Int, fields: [(String, String)])] = []
     var validators: Validators?
 
     enum Framing {
@@ -119,6 +120,11 @@ package struct OriginAnswer: Sendable {
     package func chunked(_ size: Int = 4096) -> OriginAnswer { with { $0.framing = .chunked(size: max(size, 1)) } }
 
     package func untilClose() -> OriginAnswer { with { $0.framing = .untilClose } }
+
+    /// Sends an interim answer, such as 103, before this one.
+    package func preceded(by status: Int, _ fields: [(String, String)] = []) -> OriginAnswer {
+        with { $0.interim.append((status, fields)) }
+    }
 
     /// Says `Connection: close`, and does.
     package func closing() -> OriginAnswer { with { $0.closesAfterwards = true } }

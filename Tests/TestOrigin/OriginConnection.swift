@@ -96,6 +96,12 @@ final class OriginConnection: Sendable {
         case .closeAfter, .resetAfter, .brokenChunkAfter, .endless, nil:
             break
         }
+        for (status, fields) in answer.interim {
+            let lines = fields.map { "\($0): \($1)\r\n" }.joined()
+            guard socket.send(Array("HTTP/1.1 \(status) \(reason(for: status))\r\n\(lines)\r\n".utf8)[...]) else {
+                return .last
+            }
+        }
         guard socket.send(head(of: answer, closes: !request.keepsAlive || answer.closesAfterwards)) else {
             return .last
         }

@@ -38,6 +38,7 @@ struct BundleCheck {
             found[place] = try LiveBundles.examine(targets, base: column.base, interruption, tally) { good($0, local) }
         }
         var items = self.items(found)
+        note(items)
         items += try PageSkews(source, targets, columns).items(interruption)
         return CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
@@ -63,6 +64,19 @@ struct BundleCheck {
                     let content = local.content(of: targets[number].urls[column.base], column)
                 else { continue }
                 found[place][number]?.compare(content, with: good)
+            }
+        }
+    }
+
+    /// What is held is held of one base's addresses or another's.
+    private func note(_ items: [CheckReport.Item]) {
+        for (place, column) in columns.enumerated() {
+            guard case .held(let folder) = column.local else { continue }
+            do throws(StoreError) {
+                try VerdictNotes.keep(
+                    zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
+            } catch {
+                // The report says what was found; whoever may not write to the larder checks it all the same.
             }
         }
     }

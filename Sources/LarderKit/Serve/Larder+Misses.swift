@@ -4,7 +4,7 @@ internal import Web
 extension Larder {
     /// What was asked of the server and is not held. The next prefetch of its site fetches it.
     ///
-    /// A running server writes down what it noted once a minute, and when it ends.
+    /// A running server writes down what it noted every two seconds, and when it ends.
     ///
     /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be written to.
     public func misses() async throws(LarderError) -> MissesReport {

@@ -44,7 +44,8 @@ extension Larder {
             throw LarderError(error)
         }
         let start = mirror.root.map { [$0] } ?? []
-        return try ServerLoads(try options.network.fetchOptions(for: start, spoolFolder: folder.incoming))
+        return try ServerLoads(
+            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
     }
 }
 

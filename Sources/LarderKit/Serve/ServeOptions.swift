@@ -17,6 +17,12 @@ public struct ServeOptions: Sendable {
     /// How servers are asked, where the policy has them asked.
     public var network = NetworkOptions()
 
+    /// When held bodies are hashed before they are shown: `once`, `always` or `never`. They were when they came, so that this
+    /// finds what became of them on the disk.
+    public var verification = "never"
+
+    public static var verifications: [String] { Verification.allCases.map(\.rawValue) }
+
     public static var policies: [String] { CachePolicy.allCases.map(\.rawValue) }
 
     public init() {}
@@ -47,7 +53,13 @@ public struct ServeOptions: Sendable {
             throw LarderError(
                 .input, "\"\(policy)\" is no policy: choose one of \(Self.policies.joined(separator: ", "))")
         }
+        guard let verification = Verification(rawValue: verification) else {
+            throw LarderError(
+                .input,
+                "\"\(verification)\" is no time to verify: choose one of \(Self.verifications.joined(separator: ", "))")
+        }
         options.policy = policy
+        options.verification = verification
         options.hasShim = hasShim
         options.allowsNetwork = allowsNetwork
         return options

@@ -1,5 +1,4 @@
 internal import Fetch
-internal import Glibc
 internal import Serve
 internal import Store
 internal import Synchronization
@@ -17,10 +16,13 @@ final class ServerLoads: Sendable {
     private let waiting = Mutex(Waiting())
     private let waker: FetchWaker
     private let thread: Gate<NamedThread?>
+    private let clock: @Sendable () -> HTTPDate
 
+    /// - Parameter clock: by which requests and answers are dated.
     /// - Throws: `LarderError` of kind `.machine` when libcurl or the thread does not start.
-    init(_ options: FetchOptions) throws(LarderError) {
+    init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(LarderError) {
         thread = Gate(nil)
+        self.clock = clock
         do throws(FetchFailure) {
             let loop = try FetchLoop(options)
             waker = loop.waker
@@ -64,7 +66,7 @@ final class ServerLoads: Sendable {
             }
             for (request, done) in requests {
                 number &+= 1
-                running[number] = (done, Self.now)
+                running[number] = (done, clock())
                 loop.start(FetchRequest(request, number: number))
             }
             let results: [FetchResult]
@@ -79,13 +81,11 @@ final class ServerLoads: Sendable {
             for result in results {
                 result.partial?.discard()
                 guard let asked = running.removeValue(forKey: result.number) else { continue }
-                asked.done(LoadOutcome(result, start: asked.start))
+                asked.done(LoadOutcome(result, start: asked.start, end: clock()))
             }
             if isClosed { return }
         }
     }
-
-    private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
 
     /// The loop goes to its thread and to no other.
     private struct Lent: @unchecked Sendable {
@@ -103,7 +103,7 @@ extension FetchRequest {
 }
 
 extension LoadOutcome {
-    fileprivate init(_ result: FetchResult, start: HTTPDate) {
+    fileprivate init(_ result: FetchResult, start: HTTPDate, end: HTTPDate) {
         switch result.outcome {
         case .failure(let failure): self = .failure(failure.description)
         case .response(let response):
@@ -111,7 +111,6 @@ extension LoadOutcome {
             // It described the coding that is undone.
             if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
             fields.remove("Content-Encoding")
-            let end = HTTPDate(secondsSinceEpoch: Int64(time(nil)))
             self = .response(
                 LoadedResponse(
                     status: response.status, fields: fields, body: BodyContent(response.body), requestTime: start,

@@ -7,6 +7,7 @@ struct MirrorContext: Sendable {
     let names: LarderNames
     /// Nil where pages do without.
     let shim: Shim?
+    let verifier: BodyVerifier
     let tier: MemoryTier<Answer>
     /// Nil when nobody could write them down.
     let notes: ServingNotes?
@@ -14,7 +15,8 @@ struct MirrorContext: Sendable {
     let loading: Loading?
 
     init(
-        _ options: MirrorOptions, port: UInt16, tier: MemoryTier<Answer>, notes: ServingNotes?, loading: Loading?
+        _ options: MirrorOptions, port: UInt16, verifier: BodyVerifier, tier: MemoryTier<Answer>,
+        notes: ServingNotes?, loading: Loading?
     ) {
         layout = OriginLayout(
             port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork)
@@ -22,6 +24,7 @@ struct MirrorContext: Sendable {
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)
         shim = options.hasShim ? Shim(layout: layout) : nil
+        self.verifier = verifier
         self.tier = tier
         self.notes = notes
         self.loading = loading

@@ -1,3 +1,4 @@
+internal import Glibc
 package import Web
 
 /// How a mirror is shown.
@@ -10,14 +11,26 @@ package struct MirrorOptions: Sendable {
     /// Lets pages ask the network for what the larder does not lead to itself.
     package var allowsNetwork = false
 
+    /// When bodies are hashed before they are shown.
+    package var verification = Verification.never
+
     /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those are heard only
     /// when there is somebody to ask servers.
     package var policy = CachePolicy.offline
     /// Asks servers. Without it none is ever asked.
     package var load: Load?
 
+    /// What time it is, by which what is held is fresh or stale.
+    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+
     package init() {}
 
-    /// A site at the root is everybody's; else the larder is somebody's own.
-    var profile: CacheProfile { root == nil ? .private : .reverseProxy }
+    /// A site at the root is everybody's, and its cache a shared one: what was asked for with `Authorization`, or answered
+    /// as `private`, is kept for nobody, unless the server says otherwise (RFC 9111, section 3.5). Else the larder is
+    /// somebody's own.
+    var profile: CacheProfile {
+        var profile = root == nil ? CacheProfile.private : .reverseProxy
+        profile.storesParts = true
+        return profile
+    }
 }

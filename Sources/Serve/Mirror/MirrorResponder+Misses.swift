@@ -11,10 +11,14 @@ extension MirrorResponder {
             try fields["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
                 try original(of: local, look.reader)
             } ?? nil
-        context.notes?.missed(
-            url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-            isPage: fields.isNavigation, at: look.time)
-        var page = MissPage(url: url, isNoted: context.notes != nil)
+        let authority = String(decoding: request.host, as: UTF8.self)
+        let isForeign = ForeignPage.asks(fields, authority: authority, layout: context.layout)
+        if !isForeign {
+            context.notes?.missed(
+                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
+                isPage: fields.isNavigation, at: look.time)
+        }
+        var page = MissPage(url: url, isNoted: context.notes != nil && !isForeign)
         if fields.isNavigation {
             page.referrers = try look.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }

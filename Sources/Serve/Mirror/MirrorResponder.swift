@@ -14,10 +14,10 @@ final class MirrorResponder: Responder {
     /// It tells what is held, which no page of the mirror may read.
     private var isPortals = false
 
-    init(_ store: WatchedStore, context: MirrorContext) {
+    init(_ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, context: MirrorContext) {
         self.store = store
         self.context = context
-        portal = Portal(layout: context.layout, home: context.layout.root == nil ? "/" : "/-/")
+        portal = Portal(layout: context.layout, home: context.layout.root == nil ? "/" : "/-/", verdicts: verdicts)
     }
 
     func respond(to request: Request) -> Reply {
@@ -38,9 +38,9 @@ final class MirrorResponder: Responder {
     }
 
     /// An answer as one origin's page gets it.
-    func reply(_ answer: Answer, to origin: String?) -> Reply {
+    func reply(_ answer: Answer, to origin: String?, role: Preconditions.Role = .origin) -> Reply {
         let shared = isPortals ? nil : origin.map(context.layout.crossOriginFields)
-        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line)
+        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line, role: role)
     }
 
     private func answer(to request: Request) -> Answer {
@@ -53,7 +53,7 @@ final class MirrorResponder: Responder {
             let (answer, url) = try find(request, look)
             if let url {
                 context.tier.keep(
-                    answer, byteCount: answer.bytes.capacity, id: url, for: host, target, madeIn: look.generation,
+                    answer, byteCount: answer.heldByteCount, id: url, for: host, target, madeIn: look.generation,
                     now: look.time)
             }
             return answer
@@ -114,13 +114,15 @@ final class MirrorResponder: Responder {
             return (try miss(addresses[0], request, fields, look), nil)
         }
         context.notes?.made(copy.response.url, at: look.time)
-        let renderer = CopyRenderer(finder: finder, layout: layout, shim: context.shim)
+        let renderer = CopyRenderer(
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier)
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: .hit(copy.change))
         }
         // An address that only keeps caches from answering is asked for but once.
         let isKept =
-            key == .get && answer.status != 500 && !copy.isVariant && copy.change.isDisjoint(with: [.busters, .query])
+            context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
+            && copy.change.isDisjoint(with: [.busters, .query])
         return (answer, isKept ? copy.response.url : nil)
     }
 

@@ -21,6 +21,7 @@ enum ServeCommand {
         options.root = arguments.text(.atRoot)
         options.address = arguments.text(.listen)
         options.policy = arguments.text(.policy) ?? options.policy
+        options.verification = arguments.text(.verify) ?? options.verification
         options.hasShim = !arguments.has(.noShim)
         options.allowsNetwork = arguments.has(.allowNetwork)
         return options

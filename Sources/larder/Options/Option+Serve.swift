@@ -9,6 +9,9 @@ extension Option {
     static let policy = Option(
         name: "--policy", value: "NAME",
         help: "how what is held and servers share the work: one of the policies below", standard: "offline")
+    static let verify = Option(
+        name: "--verify", value: "WHEN",
+        help: "hash what is held before it is shown: once (the first time), always, or never", standard: "never")
     static let noShim = Option(
         name: "--no-shim", value: nil,
         help: "leave out of pages the script that leads addresses to the larder which other scripts make", standard: nil
@@ -23,5 +26,5 @@ extension Option {
         name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
         place: .commandLine)
 
-    static let serve: [Option] = [.store, .port, .atRoot, .listen, .policy, .noShim, .allowNetwork, .quiet]
+    static let serve: [Option] = [.store, .port, .atRoot, .listen, .policy, .verify, .noShim, .allowNetwork, .quiet]
 }

@@ -179,9 +179,17 @@ import Web
     }
 
     @Test func `the scripts come with their digests, and with what a check found`() throws {
-        let page = try shelf.get("/-/scripts") { href in
-            href.hasSuffix("app.js") ? .init(name: "verified", detail: nil, isGood: true) : nil
+        let reader = try shelf.reader()
+        let page = try shelf.get("/-/scripts") { hrefs in
+            hrefs.compactMap { href in
+                guard let sha256 = try? reader.response(for: href)?.body?.sha256 else { return nil }
+                return BundleVerdict(href: href, sha256: sha256, name: "verified", detail: nil, isGood: true)
+            }
         }
+        let other = try shelf.get("/-/scripts") { hrefs in
+            hrefs.map { BundleVerdict(href: $0, sha256: [], name: "verified", detail: nil, isGood: true) }
+        }
+        #expect(!other.body.contains("verified"))
         #expect(page.body.contains("app.js"))
         #expect(page.body.contains("verified"))
         let script = try shelf.get("/-/scripts?format=json").json()["scripts"]?.array?.first

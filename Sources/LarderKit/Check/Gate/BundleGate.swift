@@ -83,6 +83,7 @@ struct BundleGate: Sendable {
                 name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
                 findings: [finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))])
         }
+        try VerdictNotes.keep(zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
         return CheckReport(
             subject: .manifest(manifest.name), places: ["visit \(visit)"], items: items, failsOn: failsOn)
     }

@@ -13,7 +13,10 @@ final class Answer: Sendable {
 
     struct FileBody: Sendable {
         let path: String
+        /// Of the body.
         let byteCount: Int
+        /// What is replaced of the file on its way out.
+        var splice: SpliceList?
     }
 
     init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
@@ -36,6 +39,9 @@ final class Answer: Sendable {
 
     /// The length of the body, wherever it is.
     var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
+
+    /// What it takes of memory.
+    var heldByteCount: Int { bytes.capacity + (file?.splice?.heldByteCount ?? 0) }
 
     /// Everything that a client is sent stands in `bytes`.
     var isPlain: Bool { hasDate && file == nil }

@@ -18,7 +18,8 @@ enum Selection: Equatable {
     /// - Parameters:
     ///   - fields: those of the request.
     ///   - now: when the answer is given, should it not say itself when it was made.
-    init(of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate) {
+    ///   - role: a cache goes by the date of an answer that tells no other (RFC 9111, section 4.3.2).
+    init(of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate, as role: Preconditions.Role = .origin) {
         // §13.2.1: a condition counts only where the answer would be a success without it. Whoever answers 206 has
         // looked at the range already.
         guard (200..<300).contains(answer.status), answer.status != 206 else {
@@ -30,7 +31,10 @@ enum Selection: Equatable {
         if let date = answer.lastModified { known.append("Last-Modified", date) }
         let validator = Validator(known)
         let conditions = Preconditions(fields)
-        switch conditions.evaluate(validator, method: CacheRequest.Method(method)) {
+        if role == .cache, answer.lastModified == nil, let date = answer.date {
+            known.append("Last-Modified", date.text)
+        }
+        switch conditions.evaluate(Validator(known), method: CacheRequest.Method(method), as: role) {
         case .notModified: self = .notModified
         case .failed: self = .failed
         case .proceed:

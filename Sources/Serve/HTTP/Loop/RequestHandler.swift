@@ -166,7 +166,8 @@ final class RequestHandler {
         let outgoing: Outgoing
         if let fields = asked.fields {
             let date = HTTPDate(secondsSinceEpoch: CoarseClock.secondsSinceEpoch())
-            let selection = Selection(of: reply.answer, method: asked.method, fields: fields, now: date)
+            let selection = Selection(
+                of: reply.answer, method: asked.method, fields: fields, now: date, as: reply.role)
             outgoing = Outgoing(
                 reply.answer, selection, ownFields: own, withBody: withBody, boundary: Self.boundary())
         } else {

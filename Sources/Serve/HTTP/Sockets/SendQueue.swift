@@ -27,6 +27,8 @@ struct SendQueue {
     /// Copying so much costs less than another entry in the queue.
     private static let copiedByteCount = 4096
     private static let joinedByteCount = 64 * 1024
+    /// How much of what is put together of a file waits for one client.
+    private static let splicedByteCount = 96 * 1024
 
     var isEmpty: Bool { items.isEmpty }
     var itemCount: Int { items.count }
@@ -55,6 +57,15 @@ struct SendQueue {
         var (sent, sentOfFiles) = (0, 0)
         while let first = items.first {
             guard sentOfFiles < fileByteLimit else { return (.paused, sent) }
+            if let file = first.file, let splice = file.splice {
+                // Counts as sent: putting it together takes its time.
+                let part = first.range.prefix(Self.splicedByteCount)
+                guard let bytes = splice.part(part, of: file.descriptor) else { return (.broken, sent) }
+                sentOfFiles += part.count
+                remove(part.count)
+                items.insert(Item(bytes: bytes, range: bytes.indices), at: 0)
+                continue
+            }
             let count = first.file.map { sendFile($0, first.range, to: socket) } ?? sendBytes(to: socket)
             if count < 0 {
                 switch errno {

@@ -8,6 +8,7 @@ struct CopyRenderer {
     let layout: OriginLayout
     /// Nil where pages do without.
     let shim: Shim?
+    let verifier: BodyVerifier
 
     private var fields: AnswerFields { finder.fields }
 
@@ -15,7 +16,9 @@ struct CopyRenderer {
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
-        guard let content = try finder.reader.content(of: body), let table = try links(of: body) else {
+        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body),
+            let table = try links(of: body)
+        else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
             return .text(500, text, fields: layout.commonFields)
         }
@@ -28,22 +31,53 @@ struct CopyRenderer {
                 status: copy.response.status,
                 fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
         }
+        let bytes = try content.load()
+        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded {
+            let edits = try edits(of: bytes, table, copy.url, form)
+            let list = edits.isEmpty ? nil : SpliceList(edits, of: bytes.count)
+            let file = Answer.FileBody(path: path, byteCount: list?.byteCount ?? bytes.count, splice: list)
+            let ownTag = finder.fields.isProxy && list == nil ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
+        }
         return try answer(
-            status: copy.response.status, copy.fields, copy.url, (try content.load(), table, form), source, tag: tag)
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, tag: tag)
     }
 
-    /// What has just come, whether or not it is kept.
+    /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
+    private static let leastSplicedOnTheWay = 1024 * 1024
+
+    /// What is not in the store: it has just come, or is held in memory alone.
     func answer(
-        status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, isHead: Bool
+        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource
     ) throws(StoreError) -> Answer {
-        guard !isHead else {
-            let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
-            // Its length is told, and it is not sent: nobody opens it.
-            let body = Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0)
-            return Answer(status: status, fields: outgoing, file: body)
-        }
         let form = DocumentForm(name: loaded.format.name)
-        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), .loaded, tag: nil)
+        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, tag: nil)
+    }
+
+    /// What is held in memory alone; nil when the part that the request asks for is not held.
+    func answer(
+        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource, _ now: HTTPDate
+    ) throws(StoreError) -> Answer? {
+        let stored = entry.servedFields(at: now)
+        switch copy.body {
+        case .whole(let body): return try answer(entry.status, stored, request.url, body, source)
+        case .parts(let parts):
+            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }), let part = parts.part(wanted)
+            else { return nil }
+            var outgoing = fields.fields(of: stored, base: request.url, source: source, entityTag: stored["ETag"])
+            outgoing.append(("Content-Range", part.range.text))
+            return Answer(status: 206, fields: outgoing, body: part.bytes)
+        }
+    }
+
+    /// The answer to a HEAD.
+    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL) -> Answer {
+        let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
+        // Its length is told, and it is not sent: nobody opens it.
+        return Answer(
+            status: status, fields: outgoing, file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0))
     }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, form: DocumentForm)
@@ -61,6 +95,10 @@ struct CopyRenderer {
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(of: stored, base: url, source: source, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
+        // A part, or the refusal of one, that the server itself was asked for.
+        if status == 206 || status == 416, let range = stored["Content-Range"] {
+            outgoing.append(("Content-Range", range))
+        }
         return Answer(status: status, fields: outgoing, body: shown)
     }
 
@@ -96,6 +134,23 @@ struct CopyRenderer {
             table.isTranscoded = false
             table.encoding = .utf8
         }
+        let edits = try edits(of: bytes, table, url, isXML ? .xhtml : .html)
+        return edits.isEmpty ? bytes : Self.applied(edits, to: bytes)
+    }
+
+    private typealias Edit = (range: Range<Int>, text: [UInt8])
+
+    /// What is replaced of a body, in its order.
+    private func edits(
+        of bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ form: DocumentForm
+    ) throws(StoreError) -> [Edit] {
+        var edits = isRewritten(table, of: url) ? splices(of: bytes, table, url) : []
+        let isXML: Bool
+        switch form {
+        case .other: return edits
+        case .html: isXML = false
+        case .xhtml: isXML = true
+        }
         var failure: StoreError?
         let repairs = DocumentRepairs(table: table, url: url) { target in
             do throws(StoreError) {
@@ -105,13 +160,36 @@ struct CopyRenderer {
                 return false
             }
         }
-        repairs.apply(to: &bytes)
+        edits += repairs.edits(in: bytes)
         if let failure { throw failure }
-        if isRewritten(table, of: url) { bytes = splice(bytes, table, url) }
         if let shim, let place = ShimPlace.find(in: bytes, isXML: isXML) {
-            bytes.insert(contentsOf: shim.tag, at: place)
+            edits.append((place..<place, Array(shim.tag)))
         }
-        return bytes
+        edits.sort { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
+        return edits
+    }
+
+    private static func applied(_ edits: [Edit], to bytes: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(edits.reduce(bytes.count) { $0 + $1.text.count - $1.range.count })
+        var copied = 0
+        for edit in edits where edit.range.lowerBound >= copied {
+            output += bytes[copied..<edit.range.lowerBound]
+            output += edit.text
+            copied = edit.range.upperBound
+        }
+        output += bytes[copied...]
+        return output
+    }
+
+    private func splices(of bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [Edit] {
+        if layout.keepsPaths(of: url) {
+            return Splicer.edits(bytes.span, table, only: .namesOrigin) { _, reference in
+                WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
+            }
+        }
+        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        return Splicer.edits(bytes.span, table, replacement: mapping.replacement)
     }
 
     private func splice(_ bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [UInt8] {
@@ -132,7 +210,10 @@ struct CopyRenderer {
     /// A redirect, or what was confirmed not to be there.
     private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source)
-        if copy.response.isRedirect { return Answer(status: copy.response.status, fields: outgoing, body: []) }
+        // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
+        if !copy.response.isTombstone || finder.fields.isProxy {
+            return Answer(status: copy.response.status, fields: outgoing, body: [])
+        }
         let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
         return Answer(
             status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8))

@@ -18,6 +18,11 @@ extension StoredBody {
     }
 }
 
+extension StoredResponse {
+    /// It was confirmed not to be there.
+    var isTombstone: Bool { status == 404 || status == 410 }
+}
+
 extension [(String, String)] {
     /// The body goes out in UTF-8, whatever it was stored in.
     mutating func sayUTF8() {

@@ -11,11 +11,12 @@ struct DocumentRepairs {
     /// Whether what is held under a URL goes out with other bytes than came.
     let isRewritten: (WebURL) -> Bool
 
+    /// What is overwritten, and by what.
+    ///
     /// - Parameter bytes: what the table's ranges count in.
-    func apply(to bytes: inout [UInt8]) {
-        let changes = bytes.withUnsafeBufferPointer { policies(in: $0) + digests(in: $0) }
-        for (place, text) in changes {
-            for offset in 0..<text.utf8CodeUnitCount { bytes[place + offset] = text.utf8Start[offset] }
+    func edits(in bytes: [UInt8]) -> [(range: Range<Int>, text: [UInt8])] {
+        bytes.withUnsafeBufferPointer { policies(in: $0) + digests(in: $0) }.map { place, text in
+            (place..<place + text.utf8CodeUnitCount, text.withUTF8Buffer { Array($0) })
         }
     }
 

@@ -12,20 +12,30 @@ struct LoadJob: Sendable {
     let body: [UInt8]
     /// What is held for the request, and as the policies see it.
     let held: StoredResponse?
+    let shelved: ShelvedCopy?
     let entry: CacheEntry?
     /// What the action adds to the request: conditions, as a rule.
-    let additional: HTTPFields
+    var additional: HTTPFields
+    /// Whether the server is asked by the client's own range, and by its own conditions.
+    var keepsRange: Bool
+    var keepsConditions: Bool
     let layout: OriginLayout
     let shim: Shim?
+    let verifier: BodyVerifier
     let mayReachPrivate: Bool
     let isNavigation: Bool
+
+    /// Whether the rest is asked for of a body of which parts are held.
+    var isCompletion: Bool { additional.contains("Range") }
 
     var wasConditional: Bool { additional.contains("If-None-Match") || additional.contains("If-Modified-Since") }
 
     /// What the server is asked. Nothing in it tells of the larder's own addresses.
     var upstream: LoadRequest {
-        var fields = request.upstreamFields(additional)
+        var fields = upstreamFields
         for name in Self.ownFields { fields.remove(name) }
+        // A part of what is coded could not be decoded.
+        if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
         // Names that pages know the larder by are no names of servers.
         if fields.contains("Origin") { fields.set("Origin", request.url.origin) }
         // With a site at the root all origins share one name, and with it the browser's cookies: they are the site's.
@@ -35,6 +45,10 @@ struct LoadJob: Sendable {
         }
         return LoadRequest(
             method: method, url: request.url, fields: fields, body: body, mayReachPrivate: mayReachPrivate)
+    }
+
+    private var upstreamFields: HTTPFields {
+        request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
     }
 
     private static let ownFields = [
@@ -47,14 +61,14 @@ struct LoadJob: Sendable {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         let authority = layout.authority ?? ""
         return
-            "\(policy.rawValue) \(method) \(request.url.href) \(authority)\n\(request.upstreamFields(additional).block)"
+            "\(policy.rawValue) \(method) \(request.url.href) \(authority)\n\(upstreamFields.block)"
     }
 
-    /// The same, without asking whether what is held still holds.
+    /// The same, of which the whole is asked for, whatever is held.
     var unconditional: LoadJob {
-        LoadJob(
-            policy: policy, method: method, request: request, rules: rules, key: key, body: body, held: held,
-            entry: entry, additional: [:], layout: layout, shim: shim, mayReachPrivate: mayReachPrivate,
-            isNavigation: isNavigation)
+        var job = self
+        job.additional = [:]
+        (job.keepsRange, job.keepsConditions) = (false, false)
+        return job
     }
 }

@@ -16,8 +16,16 @@ struct LoadedBody {
             in: folder)
     }
 
+    /// The same, without the file that it may have come in.
+    var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, format: format, table: table) }
+
     /// Removes a file that the store did not take.
     func discard() {
         if case .file(let path) = content { unlink(path) }
     }
+}
+
+extension BodyFormat {
+    /// Nothing in it is ever replaced.
+    var isShownAsItIs: Bool { self == .opaque || self == .plainText }
 }

@@ -5,33 +5,42 @@ internal import Web
 
 /// Works out what a server's answer means, changes the store by it, and makes the client's answer. It belongs to one thread.
 final class LoadedKeeper {
+    let profile: CacheProfile
+    let shelf: BodyShelf
     private let folder: StoreFolder
-    private let profile: CacheProfile
     private let scanner = LinkScanner()
     private var opened: (reader: StoreReader, writer: StoreWriter)?
 
     /// Larger bodies are kept, and not looked into.
     private static let largestScan = 64 * 1024 * 1024
 
-    init(_ folder: StoreFolder, profile: CacheProfile) {
+    init(_ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf) {
         self.folder = folder
         self.profile = profile
+        self.shelf = shelf
     }
 
-    /// Nil when the server has to be asked once more, without conditions.
-    func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> Answer? {
+    /// Nil when the server has to be asked once more, for the whole and without conditions.
+    func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
         let conclusion = job.policy.conclusion(
             of: Self.cacheOutcome(outcome), for: job.request, entry: job.entry, wasConditional: job.wasConditional,
             profile: profile, rules: job.rules, now: now)
-        var loaded: LoadedBody?
         do throws(StoreError) {
-            if case .response(let response) = outcome { loaded = try read(response, job) }
-            defer { loaded?.discard() }
-            try change(conclusion, job, outcome, loaded, now)
-            return try answer(conclusion.reply, job, outcome, loaded, now)
+            guard case .response(let response) = outcome else {
+                return try reply(to: job, conclusion, outcome, nil, now)
+            }
+            let loaded = try read(response, job)
+            defer { loaded.discard() }
+            // What is shown in other bytes than it has cannot be put together of its parts.
+            if response.status == 206, job.keepsRange, !loaded.format.isShownAsItIs { return nil }
+            let joined = joined(conclusion, response, loaded, job)
+            if job.isCompletion, response.status == 206, joined == nil { return nil }
+            if let joined { return try reply(to: job, joined, now) }
+            try change(conclusion, job, response, loaded, now)
+            return try reply(to: job, conclusion, outcome, loaded, now)
         } catch {
             opened = nil
-            return .text(500, "\(error)\n", fields: job.layout.commonFields)
+            return LoadedReply(answer: .text(500, "\(error)\n", fields: job.layout.commonFields))
         }
     }
 
@@ -45,54 +54,117 @@ final class LoadedKeeper {
 
     private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
         guard response.status != 304, job.method != "HEAD" else { return LoadedBody(content: response.body, bytes: []) }
-        let bytes = try response.body.load()
-        let type = response.fields.contentType
+        return scanned(response.body, try response.body.load(), response.fields, job)
+    }
+
+    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob) -> LoadedBody {
+        let type = fields.contentType
         let format =
             bytes.count > Self.largestScan
             ? .opaque : BodyFormat(mediaType: type, url: job.request.url, body: bytes.span)
         let table = scanner.scan(bytes.span, as: format, charset: type?.charset) { _, _ in }
-        return LoadedBody(content: response.body, bytes: bytes, format: format, table: table)
+        return LoadedBody(content: content, bytes: bytes, format: format, table: table)
+    }
+
+    // MARK: - Parts
+
+    /// The whole that a part completes.
+    private struct Joined {
+        let entry: CacheEntry
+        let body: LoadedBody
+        let response: LoadedResponse
+    }
+
+    /// Nil when nothing became whole of it.
+    private func joined(
+        _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
+    ) -> Joined? {
+        guard case .extend(let entry) = conclusion.change, var copy = job.shelved, let held = copy.parts,
+            let newer = BodyParts(partial: response.fields, bytes: loaded.bytes),
+            let parts = held.combined(with: newer)
+        else { return nil }
+        if let bytes = parts.whole {
+            let whole = entry.completed(byteCount: bytes.count)
+            return Joined(
+                entry: whole, body: scanned(.bytes(bytes), bytes, whole.fields, job), response: response)
+        }
+        copy.entry = entry
+        copy.body = .parts(parts)
+        shelf.keep(copy)
+        return nil
+    }
+
+    private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
+        try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+        let answer = try renderer(job).answer(
+            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded)
+        return LoadedReply(answer: answer)
     }
 
     // MARK: - The store
 
     private func change(
-        _ conclusion: CacheConclusion, _ job: LoadJob, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate
+        _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody, _ now: HTTPDate
     ) throws(StoreError) {
+        // First: what is kept of this very answer is as new as can be.
+        if !conclusion.invalidated.isEmpty {
+            let hrefs = conclusion.invalidated.map(\.href)
+            shelf.invalidate(hrefs)
+            try store().writer.invalidate(hrefs)
+        }
         switch conclusion.change {
         case .none, .extend: break
         case .store(let entry, let policy):
-            // What may not outlive the program is not kept at all: the browser has it.
-            guard policy == .allowed, let loaded, case .response(let response) = outcome,
-                job.rules.inspection.accepts(subject(response, job, loaded))
-            else { break }
-            let body: NewResponse.Body = loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
-            try keep(entry, job, body, response, now)
+            guard job.rules.inspection.accepts(subject(response, job, loaded)) else { break }
+            if entry.isPart {
+                guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
+                shelf.keep(shelved(entry, job, .parts(parts)))
+            } else if policy == .memoryOnly {
+                shelf.keep(shelved(entry, job, .whole(loaded.inMemory)))
+            } else if policy == .allowed {
+                let body: NewResponse.Body = loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
+                try keep(entry, job, body, response, now)
+            }
         case .update(let entry):
-            guard let held = job.held else { break }
-            guard case .response(let response) = outcome else { break }
-            try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
+            if var copy = job.shelved {
+                copy.entry = entry
+                shelf.keep(copy)
+            } else if let held = job.held {
+                try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
+            }
         }
-        guard !conclusion.invalidated.isEmpty else { return }
-        try store().writer.invalidate(conclusion.invalidated.map(\.href))
+    }
+
+    private func shelved(_ entry: CacheEntry, _ job: LoadJob, _ body: ShelvedCopy.Body) -> ShelvedCopy {
+        ShelvedCopy(
+            href: job.request.url.withoutFragment.href, request: job.key, variant: variant(of: entry, job),
+            entry: entry, body: body)
+    }
+
+    private func variant(of entry: CacheEntry, _ job: LoadJob) -> String {
+        VaryKey(decoded: entry.fields, request: job.request.fields)?.text ?? VaryKey.never
     }
 
     private func keep(
         _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse, _ now: HTTPDate
     ) throws(StoreError) {
+        var fields = entry.fields
+        // One client's.
+        fields.remove("Set-Cookie")
         var new = NewResponse(
             href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
-            role: job.held?.role ?? (job.isNavigation ? 0 : 1), fields: entry.fields.block,
+            role: job.held?.role ?? (job.isNavigation ? 0 : 1), fields: fields.block,
             fetched: response.responseTime.secondsSinceEpoch, body: body)
         new.requested = response.requestTime.secondsSinceEpoch
         new.request = job.key
         new.type = entry.fields.contentType?.essence
-        new.variant = VaryKey(decoded: entry.fields, request: job.request.fields)?.text ?? VaryKey.never
+        new.variant = variant(of: entry, job)
         new.flags = job.held?.flags ?? []
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
         try store().writer.add(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
             now: now.secondsSinceEpoch)
+        shelf.remove(new.href, new.request, variant: new.variant)
     }
 
     private func subject(
@@ -113,27 +185,51 @@ final class LoadedKeeper {
 
     // MARK: - The answer
 
-    private func answer(
-        _ reply: CacheConclusion.Reply, _ job: LoadJob, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate
-    ) throws(StoreError) -> Answer? {
+    private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
-        let renderer = CopyRenderer(
-            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim)
-        switch reply {
+        return CopyRenderer(
+            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim,
+            verifier: job.verifier)
+    }
+
+    private func reply(
+        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate
+    ) throws(StoreError) -> LoadedReply? {
+        switch conclusion.reply {
         case .loadAgain: return nil
         case .gatewayTimeout:
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
             let text = "\(job.request.url.href) could not be loaded: \(why)\n"
-            return .text(504, text, fields: [("Larder", AnswerSource.miss.text)] + job.layout.commonFields)
+            let fields = [("Larder", AnswerSource.miss.text)] + job.layout.commonFields
+            return LoadedReply(answer: .text(504, text, fields: fields))
         case .stored(let entry, let hit):
+            let source = AnswerSource(hit, [])
+            if let shelved = job.shelved {
+                return try renderer(job).answer(shelved, entry, job.request, source, now).map {
+                    LoadedReply(answer: $0)
+                }
+            }
             guard let held = job.held else { return nil }
             let copy = FoundCopy(
                 response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
-            return try renderer.answer(copy, source: AnswerSource(hit, []))
+            return LoadedReply(answer: try renderer(job).answer(copy, source: source))
         case .received:
             guard case .response(let response) = outcome, let loaded else { return nil }
-            return try renderer.answer(
-                status: response.status, response.fields, job.request.url, loaded, isHead: job.method == "HEAD")
+            let renderer = try renderer(job)
+            let answer =
+                job.method == "HEAD"
+                ? renderer.headAnswer(response.status, response.fields, job.request.url)
+                : try renderer.answer(response.status, response.fields, job.request.url, loaded, .loaded)
+            return LoadedReply(
+                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none)
         }
+    }
+
+    /// Those of a site at the root are its own; where each origin has a name, so are all others'.
+    private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
+        guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
+        var lines = HTTPFields()
+        for cookie in fields.all("Set-Cookie") { lines.append("Set-Cookie", SetCookieLine.led(cookie)) }
+        return Array(lines.block.utf8)
     }
 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import Synchronization
 internal import Web
 
 /// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready on a thread
@@ -9,8 +10,10 @@ final class Loading: Sendable {
     let policy: CachePolicy
     let profile: CacheProfile
     let reach = OriginReach()
+    let shelf: BodyShelf
     private let load: Load
-    private let flights = SingleFlight<String, Answer>()
+    private let clock: @Sendable () -> HTTPDate
+    private let flights = SingleFlight<String, LoadedReply>()
     private let queue: Gate<Queue>
     private let thread: Gate<NamedThread?>
 
@@ -19,17 +22,22 @@ final class Loading: Sendable {
         var isClosed = false
     }
 
+    /// - Parameter shelfByteLimit: how much is held in memory alone.
     init(
-        _ folder: StoreFolder, policy: CachePolicy, profile: CacheProfile, load: @escaping Load
+        _ folder: StoreFolder, _ options: MirrorOptions, shelfByteLimit: Int, load: @escaping Load
     ) throws(ServerError) {
-        self.policy = policy
-        self.profile = profile
+        policy = options.policy
+        profile = options.profile
+        clock = options.clock
         self.load = load
+        let shelf = BodyShelf(byteLimit: shelfByteLimit)
+        self.shelf = shelf
         let queue = Gate(Queue())
         self.queue = queue
         do throws(StoreError) {
+            let profile = options.profile
             let started = try NamedThread.start("larder-load") {
-                let keeper = LoadedKeeper(folder, profile: profile)
+                let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf)
                 while let work = Self.next(queue) { work(keeper) }
             }
             thread = Gate(started)
@@ -38,38 +46,54 @@ final class Loading: Sendable {
         }
     }
 
-    static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+    var now: HTTPDate { clock() }
 
-    /// Calls `done` with the answer, on the thread that made it.
-    func run(_ job: LoadJob, done: @escaping @Sendable (Answer) -> Void) {
+    /// Calls `done` with what came of it, on the thread that made it.
+    func run(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
         guard let key = job.flightKey else { return start(job, done: done) }
-        flights.load(key, done: done) { complete in start(job, done: complete) }
+        let lead = Lead()
+        flights.load(key) { reply in
+            if lead.isTaken { return done(reply) }
+            guard reply.isShared else { return self.start(job, done: done) }
+            done(LoadedReply(answer: reply.answer))
+        } by: { complete in
+            lead.take()
+            start(job, done: complete)
+        }
     }
 
-    private func start(_ job: LoadJob, done: @escaping @Sendable (Answer) -> Void) {
-        let asked = ContinuousClock.now
+    /// Whether somebody's own request is the one that the server is asked.
+    private final class Lead: Sendable {
+        private let flag = Atomic(false)
+
+        var isTaken: Bool { flag.load(ordering: .acquiring) }
+
+        func take() { flag.store(true, ordering: .releasing) }
+    }
+
+    private func start(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
         load(job.upstream) { outcome in
             let isAdded = self.queue.change { queue in
                 guard !queue.isClosed else { return false }
                 queue.work.append { keeper in
-                    self.conclude(job, outcome, keeper, taking: ContinuousClock.now - asked, done: done)
+                    self.conclude(job, outcome, keeper, done: done)
                 }
                 return true
             }
-            if !isAdded { done(.text(504, "The larder is closing.\n")) }
+            if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"))) }
         }
     }
 
     private func conclude(
-        _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper, taking: Duration,
-        done: @escaping @Sendable (Answer) -> Void
+        _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
+        done: @escaping @Sendable (LoadedReply) -> Void
     ) {
         switch outcome {
-        case .response: reach.note(job.request.url.origin, answered: true, now: Self.now)
-        case .failure: reach.note(job.request.url.origin, answered: false, now: Self.now)
+        case .response: reach.note(job.request.url.origin, answered: true, now: now)
+        case .failure: reach.note(job.request.url.origin, answered: false, now: now)
         }
-        if let answer = keeper.conclude(job, outcome, now: Self.now) {
-            done(answer)
+        if let reply = keeper.conclude(job, outcome, now: now) {
+            done(reply)
         } else {
             start(job.unconditional, done: done)
         }

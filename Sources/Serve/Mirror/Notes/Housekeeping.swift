@@ -7,7 +7,7 @@ final class Housekeeping: Sendable {
     private let stopSignal: StopSignal
     private let thread: Gate<NamedThread?>
 
-    init(everySeconds pause: Int32, _ work: @escaping @Sendable () -> Void) throws(ServerError) {
+    init(everySeconds pause: Int32, _ work: @escaping @Sendable (_ isLast: Bool) -> Void) throws(ServerError) {
         let signal = try StopSignal()
         stopSignal = signal
         do throws(StoreError) {
@@ -17,7 +17,7 @@ final class Housekeeping: Sendable {
                     var polled = pollfd(fd: signal.descriptor, events: Int16(POLLIN), revents: 0)
                     // An interrupted wait does the work a little early.
                     isStopped = poll(&polled, 1, pause * 1000) > 0
-                    work()
+                    work(isStopped)
                 }
             }
             thread = Gate(started)

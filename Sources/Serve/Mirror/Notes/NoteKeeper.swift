@@ -8,6 +8,8 @@ final class NoteKeeper: Sendable {
     private let folder: StoreFolder
     private let notes: ServingNotes
     private let tier: MemoryTier<Answer>
+    private static let secondsBetweenLooks: Int64 = 60
+
     /// Up to when the tier's uses are written.
     private let lastLook: Mutex<Int64>
 
@@ -18,14 +20,22 @@ final class NoteKeeper: Sendable {
         lastLook = Mutex(CoarseClock.seconds())
     }
 
-    func write() {
+    /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a moment of the
+    /// first, and a little of the second, which nobody asked for.
+    ///
+    /// - Parameter isLast: all that there is.
+    func write(isLast: Bool) {
         let now = CoarseClock.seconds()
-        let since = lastLook.withLock { last in
-            defer { last = now }
-            return last
+        var since: Int64?
+        lastLook.withLock { last in
+            guard isLast || now - last >= Self.secondsBetweenLooks else { return }
+            since = last
+            last = now
         }
-        var taken = notes.take()
-        for use in tier.uses(since: since) { taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse) }
+        var taken = notes.take(withMade: since != nil)
+        if let since {
+            for use in tier.uses(since: since) { taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse) }
+        }
         guard !taken.made.isEmpty || !taken.misses.isEmpty else { return }
         // Seconds since 1970 at the start of the other clock.
         let epoch = Int64(time(nil)) - now

@@ -45,10 +45,13 @@ final class ServingNotes: Sendable {
         }
     }
 
-    func take() -> Notes {
+    /// - Parameter withMade: else when copies were made stays, for later.
+    func take(withMade: Bool) -> Notes {
         notes.withLock { notes in
-            defer { notes = Notes() }
-            return notes
+            var taken = notes
+            notes = Notes()
+            if !withMade { swap(&notes.made, &taken.made) }
+            return taken
         }
     }
 }

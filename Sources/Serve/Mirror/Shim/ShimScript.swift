@@ -22,6 +22,10 @@ enum ShimScript {
           const ledSet = (set) =>
             String(set).replace(/(^|,)(\s*)((?:https?:)?\/\/[^\s,]+)/gi, (_, comma, space, url) => comma + space + led(url));
 
+          // The same for what stands in a style.
+          const ledStyle = (css) =>
+            String(css).replace(/(url\(\s*["']?|@import\s+["'])((?:https?:)?\/\/[^"'()\s]+)/gi, (_, start, url) => start + led(url));
+
           // Has a function get its arguments as `change` makes them.
           const wrap = (object, name, change) => {
             const original = object?.[name];
@@ -57,8 +61,9 @@ enum ShimScript {
             HTMLInputElement: ["src", "formAction"], HTMLButtonElement: ["formAction"], HTMLAnchorElement: ["href"],
             HTMLAreaElement: ["href"], HTMLFormElement: ["action"],
           };
-          const attributes = new Set(["xlink:href"]);
-          const change = (name, value) => (/srcset$/i.test(name) ? ledSet(value) : led(value));
+          const attributes = new Set(["xlink:href", "style"]);
+          const change = (name, value) =>
+            name === "style" ? ledStyle(value) : /srcset$/i.test(name) ? ledSet(value) : led(value);
           for (const [type, names] of Object.entries(places)) {
             const prototype = self[type]?.prototype;
             for (const name of names) {
@@ -74,26 +79,39 @@ enum ShimScript {
           wrap(Element.prototype, "setAttribute", ([name, value]) => [name, changed(name, value)]);
           wrap(Element.prototype, "setAttributeNS", ([space, name, value]) => [space, name, changed(name, value)]);
 
+          // Where styles have them.
+          wrap(CSSStyleDeclaration.prototype, "setProperty", ([name, value, ...rest]) =>
+            [name, value == null ? value : ledStyle(value), ...rest]);
+          for (const name of ["insertRule", "replace", "replaceSync"])
+            wrap(CSSStyleSheet.prototype, name, ([text, ...rest]) => [ledStyle(text), ...rest]);
+
           // A digest that a script knows is that of the body as it was, before its links were led here.
           for (const type of ["HTMLScriptElement", "HTMLLinkElement"])
             Object.defineProperty(self[type].prototype, "integrity", { get: () => "", set: () => {}, configurable: true });
 
           // What was written as markup has failed once, by the page's policy, and is asked for again.
-          const selector = "[src^=http],[src^='//'],[srcset*='//'],[href^=http],[href^='//'],[poster*='//'],[data*='//']";
+          const selector = "[src^=http],[src^='//'],[srcset*='//'],[href^=http],[href^='//'],[poster*='//'],[data*='//'],[style*='//'],style";
           const mend = (element) => {
+            if (element instanceof HTMLStyleElement) {
+              const right = ledStyle(element.textContent);
+              if (right !== element.textContent) element.textContent = right;
+            }
             for (const { name, value } of [...element.attributes]) {
               const right = changed(name, value);
               if (right !== value) element.setAttribute(name, right);
             }
           };
           new MutationObserver((records) => {
-            for (const { addedNodes } of records)
+            for (const { addedNodes, type, target } of records) {
+              // The properties of a style cannot be wrapped in every browser.
+              if (type === "attributes" && target.getAttribute("style")?.includes("//")) mend(target);
               for (const node of addedNodes) {
                 if (!(node instanceof Element)) continue;
                 if (node.matches(selector)) mend(node);
                 if (node.firstElementChild) node.querySelectorAll(selector).forEach(mend);
               }
-          }).observe(document, { childList: true, subtree: true });
+            }
+          }).observe(document, { childList: true, subtree: true, attributeFilter: ["style"] });
 
           // Where a script sends the whole page.
           self.navigation?.addEventListener("navigate", (event) => {

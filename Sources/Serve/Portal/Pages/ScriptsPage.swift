@@ -3,22 +3,15 @@ internal import Web
 
 /// The scripts that are held, with their digests and what a check found of them.
 struct ScriptsPage: PortalPage {
-    /// What a check found of a bundle.
-    struct Verdict: Sendable, Equatable {
-        /// In a word, such as "verified".
-        let name: String
-        let detail: String?
-        let isGood: Bool
-    }
-
-    /// Nil for an URL that is no bundle's.
-    typealias Verdicts = @Sendable (_ href: String) -> Verdict?
+    /// What checks found of bundles, of whichever bodies they had.
+    typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
 
     let scripts: [HeldEntry]
     let next: BodyPlace?
     /// By the number of the URL.
     let md5s: [Int64: [UInt8]]
-    let verdicts: [String: Verdict]
+    /// Those of the very bodies that are held now.
+    let verdicts: [String: BundleVerdict]
     let title = "Scripts"
     let section = PortalSection.scripts
 
@@ -41,8 +34,11 @@ struct ScriptsPage: PortalPage {
             if body.md5 == nil, md5s[script.url] != nil { room -= body.byteCount }
         }
         self.md5s = md5s
-        var known: [String: Verdict] = [:]
-        if let verdicts { for script in scripts { known[script.href] = verdicts(script.href) } }
+        var known: [String: BundleVerdict] = [:]
+        let bodies = Dictionary(scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
+        for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
+            known[verdict.href] = verdict
+        }
         self.verdicts = known
     }
 

@@ -49,10 +49,18 @@ package struct CacheRequest: Sendable {
 
     /// What goes to the server in the request's stead: without the fields of the connection and, for GET and HEAD, without
     /// the client's conditions and range, which are evaluated against what comes; with the fields that the action asks for.
-    package func upstreamFields(_ additional: HTTPFields, keepingRange: Bool = false) -> HTTPFields {
+    ///
+    /// - Parameters:
+    ///   - keepingRange: asks for the client's part alone, by its condition.
+    ///   - keepingConditions: has the server tell whether what the client holds is still so.
+    package func upstreamFields(
+        _ additional: HTTPFields, keepingRange: Bool = false, keepingConditions: Bool = false
+    ) -> HTTPFields {
         var result = fields.withoutConnectionFields
         if method.isAnsweredByStored {
-            result = result.removing(keepingRange ? Self.conditions : Self.conditions.union(["range"]))
+            var dropped = keepingConditions ? [] : Self.conditions
+            if keepingRange { dropped.remove("if-range") } else { dropped.formUnion(["range", "if-range"]) }
+            result = result.removing(dropped)
         }
         for field in additional.list { result.set(field.name, field.value) }
         return result

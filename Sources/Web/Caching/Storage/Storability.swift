@@ -7,7 +7,7 @@ package enum Storability: Sendable, Equatable {
         /// Only answers to GET are, those to POST that say how long they are good and that they are what a GET would get,
         /// and those to recorded requests.
         case method
-        /// Interim, or a 304, which has nothing of its own.
+        /// Interim, or one that has nothing of its own to say: 304, 412, 416.
         case status
         /// `must-understand`, and we do not.
         case notUnderstood = "not-understood"
@@ -39,7 +39,8 @@ package enum Storability: Sendable, Equatable {
         forced: StoragePolicy? = nil
     ) -> Storability {
         if forced == .notAllowed { return .refused(.rule) }
-        guard (200...599).contains(status), status != 304 else { return .refused(.status) }
+        // What only says that a condition or a range was not met is no answer for others (RFC 9110, section 13.1).
+        guard (200...599).contains(status), ![304, 412, 416].contains(status) else { return .refused(.status) }
         guard status != 206 || (profile.storesParts && isOnePart(fields)) else { return .refused(.part) }
         let directives = CacheDirectives.effective(of: fields, for: profile).directives
         guard suits(request, fields, directives, profile) else { return .refused(.method) }

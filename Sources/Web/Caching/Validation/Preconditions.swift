@@ -57,10 +57,13 @@ package struct Preconditions: Sendable, Equatable {
             guard Self.includesWeakly(ifNoneMatch, current) else { return .proceed }
             return isRead ? .notModified : .failed
         }
-        if isRead, let ifModifiedSince, let modified = current.lastModified, HTTPDate(ifModifiedSince) != nil,
-            Validator.isSameDate(ifModifiedSince, modified)
-        {
-            return .notModified
+        if isRead, let ifModifiedSince, let modified = current.lastModified, let since = HTTPDate(ifModifiedSince) {
+            switch role {
+            // A page that was rolled back has changed, although it got older.
+            case .origin: if Validator.isSameDate(ifModifiedSince, modified) { return .notModified }
+            // Whoever speaks for an origin goes by the order that section 13.1.3 asks for.
+            case .cache: if let modified = HTTPDate(modified), modified <= since { return .notModified }
+            }
         }
         return .proceed
     }

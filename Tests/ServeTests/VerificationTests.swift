@@ -1,0 +1,55 @@
+import Glibc
+import Serve
+import Store
+import TestOrigin
+import Testing
+
+/// Bodies that changed on the disk after they had come.
+@Suite struct VerificationTests {
+    private let store: StockedStore
+    private static let address = "https://example.test/film"
+
+    init() throws {
+        // Large enough for a file of its own.
+        store = try StockedStore([
+            .init(href: Self.address, text: String(repeating: "a", count: 300_000), type: "text/plain")
+        ])
+    }
+
+    /// Changes one byte of it.
+    private func damage() throws {
+        let reader = try StoreReader(store.folder)
+        let body = try #require(try reader.response(for: Self.address)?.body)
+        guard case .file(let path) = try #require(try reader.content(of: body)) else {
+            throw SystemError("it is no file")
+        }
+        guard chmod(path, 0o600) == 0 else { throw SystemError("opening \(path)") }
+        let file = open(path, O_WRONLY)
+        defer { close(file) }
+        guard pwrite(file, "b", 1, 150_000) == 1 else { throw SystemError("writing \(path)") }
+    }
+
+    private func serving(_ verification: Verification, _ use: (() throws -> Int) throws -> Void) throws {
+        var options = MirrorOptions()
+        options.verification = verification
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 10_000_000, options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        try use { try client.get("/film", host: "example.test.localhost:\(server.port)").status }
+    }
+
+    @Test(arguments: [(Verification.never, 200, 200), (.once, 200, 500), (.always, 500, 500)])
+    func `a damaged body is found out as often as is asked for`(
+        verification: Verification, afterwards: Int, anew: Int
+    ) throws {
+        try serving(verification) { (get: () throws -> Int) throws -> Void in
+            #expect(try get() == 200)
+            try damage()
+            #expect(try get() == afterwards)
+        }
+        try serving(verification) { (get: () throws -> Int) throws -> Void in
+            for _ in 0..<2 { #expect(try get() == anew) }
+        }
+    }
+}
