@@ -1,3 +1,5 @@
+internal import LarderKit
+
 /// What the command line says, after the table has been asked.
 struct Arguments: Sendable {
     let operands: [String]
