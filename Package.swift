@@ -35,7 +35,7 @@ let package = Package(
         room("Digest", ["COpenSSL"]),
         room("Store", ["Web", "Digest", "CSQLite"]),
         room("Fetch", ["Web", "CCurl"]),
-        room("Bundles", ["Web", "Digest"]),
+        room("Bundles", ["Web", "Markup", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
         room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
         room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
