@@ -107,10 +107,14 @@ extension Transfer {
                 break
             }
         }
-        isCoded = fields.isCoded
+        isCoded = fields.isCoded && request?.keepsCoding != true
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
+        if let receiver = setup.receiver, let request {
+            isWanted = receiver.begin(request.number, status: status, fields: fields)
+            return
+        }
         // One allocation where the length is told; never more than would stay in memory anyway.
         if length > 0, expected == nil, !isCoded { sink.reserve(min(length, options.spoolThreshold)) }
     }
@@ -118,7 +122,11 @@ extension Transfer {
     private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(FetchFailure) {
             guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
-            try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            if let receiver = setup.receiver {
+                hand(bytes, to: receiver)
+            } else {
+                try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            }
             if let expected, sink.byteCount > expected {
                 throw FetchFailure(.mismatch, "more came than the rest")
             }
@@ -128,6 +136,12 @@ extension Transfer {
             stop = error
             return false
         }
+    }
+
+    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) {
+        sink.pass(bytes.count)
+        guard isWanted, let request else { return }
+        receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
     }
 
     private func checkExpansion() throws(FetchFailure) {

@@ -9,11 +9,18 @@ struct BundleCheck {
     private let targets: [CheckTarget]
     private let columns: [CheckColumn]
     private let failsOn: Set<CheckReport.Verdict>
+    private let evidence: Evidence
+    private let releases: KnownReleases
 
-    init(_ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder) throws(LarderError) {
+    init(
+        _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases
+    ) throws(LarderError) {
         self.source = source
+        self.releases = releases
         failsOn = options.failsOn
-        targets = try CheckTarget.all(of: source)
+        let evidence = Evidence(options.evidence)
+        self.evidence = evidence
+        targets = try CheckTarget.all(of: source).map { $0.adding(evidence) }
         columns = try CheckColumn.all(of: source, folder)
     }
 
@@ -23,7 +30,7 @@ struct BundleCheck {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
-                found[place] = try local.examine(targets, column, interruption)
+                found[place] = try local.examine(targets, column, evidence, interruption)
             } catch {
                 throw LarderError(error)
             }
@@ -31,8 +38,11 @@ struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            found[place] = try LiveBundles.examine(targets, base: column.base, interruption) { good($0, local) }
+            let live = LiveBundles(targets, base: column.base, evidence, interruption)
+            found[place] = try live.examine { good($0, local) }
+            try compare(&found, with: live, at: place)
         }
+        explain(&found)
         var items = self.items(found)
         items += try PageSkews(source, targets, columns).items(interruption)
         return CheckReport(
@@ -59,6 +69,37 @@ struct BundleCheck {
                     let content = local.content(of: targets[number].urls[column.base], column)
                 else { continue }
                 found[place][number]?.compare(content, with: good)
+            }
+        }
+    }
+
+    /// What is at hand and wrong is compared with what came and is right.
+    private func compare(
+        _ found: inout [[Examination?]], with live: LiveBundles, at livePlace: Int
+    ) throws(LarderError) {
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local else { continue }
+            let numbers = targets.indices.filter {
+                found[place][$0]?.lacksDifference == true && found[livePlace][$0]?.finding.verdict == .verified
+            }
+            let bodies = numbers.compactMap { number in
+                local.content(of: targets[number].urls[column.base], column).map { (number: number, content: $0) }
+            }
+            for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
+                guard let difference else { continue }
+                found[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
+            }
+        }
+    }
+
+    /// What does not match may be of another release that is known.
+    private func explain(_ found: inout [[Examination?]]) {
+        let expected = source.manifest.version.map { "version \($0)" } ?? "what the manifest says"
+        for place in found.indices {
+            for number in targets.indices {
+                guard let examination = found[place][number], let measured = examination.measured else { continue }
+                found[place][number]?.finding = releases.explain(
+                    examination.finding, of: targets[number].bundle, measured: measured, expected: expected)
             }
         }
     }

@@ -47,6 +47,9 @@ public struct CheckReport: Sendable, Equatable {
         public var remarks: [String] = []
     }
 
+    /// What makes a check fail where nobody says otherwise.
+    public static let usualFailures: Set<Verdict> = [.mismatch, .missing, .skew]
+
     /// From the best to the worst.
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
         case verified

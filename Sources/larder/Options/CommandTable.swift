@@ -164,12 +164,18 @@ struct CommandEntry: Sendable {
                 "larder check --offline https://example.com/",
             ],
             options: [
-                .live, .held, .folder, .base, .format, .offline, .quick, .report, .failOn, .store, .json, .quiet,
+                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .report, .failOn, .store,
+                .json, .quiet,
             ],
             notes: [
                 """
                 A manifest is a file or a URL. Its bundles are fetched, unless --held or --dir says where else to look; with
-                several places or bases they stand side by side. Optional bundles never fail.
+                several places or bases they stand side by side. Optional bundles never fail. The integrity attributes of
+                an HTML page are a manifest too.
+                """,
+                """
+                What does not match is fetched once more: a server that answers two things has two releases, which is a skew.
+                Weak evidence fails and proves nothing; it is told with what is not verified, and in the JSON.
                 """,
                 """
                 With --offline every page of the site is gone through by the links that are kept: what they need has to be

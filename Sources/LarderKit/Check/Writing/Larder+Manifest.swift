@@ -45,21 +45,14 @@ extension Larder {
         ofFolder path: String, _ interruption: Interruption
     ) throws(LarderError) -> ManifestReport {
         let files = try FolderFiles(path)
-        let found: [Result<Bundle, StoreError>?]
-        do throws(StoreError) {
-            found = try WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
-                while let number = next() {
-                    let name = files.paths[number]
-                    let content = BodyContent.file(path: path + "/" + name)
-                    give(
-                        number,
-                        Result { () throws(StoreError) in
-                            try Bundle(FolderFiles.reference(to: name), of: content)
-                        })
-                }
+        let found = WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
+            while let number = next() {
+                let name = files.paths[number]
+                let content = BodyContent.file(path: path + "/" + name)
+                give(
+                    number,
+                    Result { () throws(StoreError) in try Bundle(FolderFiles.reference(to: name), of: content) })
             }
-        } catch {
-            throw LarderError(error)
         }
         guard !interruption.isRequested else { throw .interrupted }
         var manifest = Manifest()
