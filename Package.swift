@@ -53,12 +53,12 @@ let package = Package(
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Serve"]),
-        tests("LarderKitTests", ["Web", "LarderKit"]),
+        tests("LarderKitTests", ["Web", "Crawl", "LarderKit"]),
         tests("CLITests", ["Web", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
             swiftSettings: settings),
         .executableTarget(
             name: "Soak", dependencies: ["Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",

@@ -55,6 +55,8 @@ public struct CheckReport: Sendable, Equatable {
         case verified
         /// The site itself says that there is no such thing.
         case gone
+        /// The user's own settings kept it out of the visit: a limit, robots.txt, what was taken for a trap.
+        case leftOut = "left-out"
         /// It was had, and nothing can be said of it.
         case unverifiable
         /// It is of another release than what it belongs to.

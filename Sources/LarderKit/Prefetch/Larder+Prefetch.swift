@@ -151,12 +151,26 @@ extension Larder {
             plan.missed = misses.compactMap { miss in WebURL(miss.href).map { ($0, miss.isPage) } }
             let report: PrefetchReport
             do throws(CrawlError) {
-                report = PrefetchReport(try Crawl(plan, interruption: interruption).run())
+                let crawl = try Crawl(plan, interruption: interruption).run()
+                try keep(LeftOut(crawl), plan)
+                report = PrefetchReport(crawl)
             } catch {
                 throw LarderError(error)
             }
             if report.isPublished { try forget(misses) }
             return report
+        }
+    }
+
+    /// For whoever asks later why a page is not there.
+    private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
+        guard let leftOut else { return }
+        var settings = SiteSettings(text: plan.settings)
+        settings.leftOut = leftOut
+        do throws(StoreError) {
+            try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
+        } catch {
+            throw .store(error)
         }
     }
 

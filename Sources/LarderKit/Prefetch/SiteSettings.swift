@@ -8,6 +8,8 @@ struct SiteSettings: Sendable, Equatable {
     var robots = RobotsPolicy.obey
     var rules: [String] = []
     var guesses = true
+    /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
+    var leftOut: LeftOut?
 
     init() {}
 
@@ -30,6 +32,7 @@ struct SiteSettings: Sendable, Equatable {
         robots = json["robots"]?.string.flatMap(RobotsPolicy.init) ?? .obey
         rules = texts("rules")
         guesses = json["guesses"]?.bool ?? true
+        leftOut = json["leftOut"].map { LeftOut($0) }
     }
 
     /// Only what differs from the usual is written.
@@ -43,6 +46,7 @@ struct SiteSettings: Sendable, Equatable {
             if robots != .obey { object.member("robots", robots.rawValue) }
             if !rules.isEmpty { object.member("rules", rules) }
             if !guesses { object.member("guesses", guesses) }
+            if let leftOut { object.member("leftOut") { leftOut.write(to: &$0) } }
         }
         return writer.text
     }

@@ -59,6 +59,11 @@ extension StoreWriter {
         try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
     }
 
+    /// The same once the visit is over.
+    package func keep(settings: String, ofSite name: String) throws(StoreError) {
+        try run("UPDATE site SET settings = ? WHERE name = ?", .text(settings), .text(name))
+    }
+
     /// What is held under the addresses must be asked about before policies that ask use it again.
     package func invalidate(_ hrefs: [String]) throws(StoreError) {
         try transaction { () throws(StoreError) in

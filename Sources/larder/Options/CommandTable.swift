@@ -179,7 +179,8 @@ struct CommandEntry: Sendable {
                 """,
                 """
                 With --offline every page of the site is gone through by the links that are kept: what they need has to be
-                held, and its bytes have to be those that came. Links that the site itself has dead are told as gone.
+                held, and its bytes have to be those that came. Links that the site itself has dead are told as gone,
+                pages that a limit, a trap or robots.txt kept out as left-out: neither fails unless --fail-on says so.
                 """,
                 """
                 With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes
