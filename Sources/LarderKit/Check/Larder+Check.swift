@@ -17,6 +17,10 @@ extension Larder {
         let interruption = Interruption()
         return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
             let source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+            // A check of nothing would be clean, and prove nothing.
+            guard !source.manifest.bundles.isEmpty else {
+                throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
+            }
             let loader = try ManifestLoader(options, folder, interruption)
             var releases = KnownReleases()
             for name in options.releases {

@@ -25,7 +25,7 @@ struct Examination: Sendable {
             let measured = meter.measurement()
             self.init(bundle.finding(on: measured), measured: measured)
         } catch {
-            self = .missing(error.description)
+            self = .missing("cannot \(error.doing) it: \(error.detail)")
         }
     }
 
