@@ -77,6 +77,16 @@ import Testing
         #expect(try await check(text).items.map(\.verdict) == [.verified])
     }
 
+    @Test func `a page that is the manifest's by its own digest is not looked into`() async throws {
+        origin.on("/page.html", .file("a", type: "text/html"))
+        let text = """
+            {"bundles": [{"url": "\(origin.url("/page.html"))", "md5": "\(Self.a)"},
+                {"url": "\(origin.url("/app.0123abcd.js"))", "md5": "\(Self.a)"}]}
+            """
+        #expect(try await check(text).items.map(\.verdict) == [.verified, .verified])
+        #expect(origin.requests.count == 2)
+    }
+
     @Test func `a manifest that only names the real one is followed`() async throws {
         try folder.write("[{\"file\": \"b.js\", \"hash\": \"\(Self.b)\"}]", to: "chcp.manifest")
         let report = try await check("{\"content_url\": \"\(origin.url("/"))\", \"release\": \"1\"}", as: "chcp.json")

@@ -44,7 +44,13 @@ struct BundleCheck {
         }
         explain(&found)
         var items = self.items(found)
-        items += try PageSkews(source, targets, columns).items(interruption)
+        let verified = zip(columns, found).map { column, examinations in
+            Set(
+                zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
+                    $0.0.urls[column.base]
+                })
+        }
+        items += try PageSkews(source, targets, columns).items(interruption) { verified[$0].contains($1) }
         return CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
             notes: source.manifest.notes)
