@@ -8,5 +8,7 @@ package protocol BodyReceiver: AnyObject {
     /// - Returns: whether the body is wanted.
     func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool
     /// The next bytes, without their content coding unless the request keeps it.
-    func take(_ number: UInt32, _ bytes: Span<UInt8>)
+    ///
+    /// - Returns: whether there is a use for more; if not, the request fails as too large.
+    func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool
 }

@@ -21,18 +21,23 @@ import Web
             return status == 200
         }
 
-        func take(_ number: UInt32, _ bytes: Span<UInt8>) {
+        var most = Int.max
+
+        func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool {
             bytes.withUnsafeBufferPointer { bodies[number, default: []].append(contentsOf: $0) }
+            return bodies[number, default: []].count < most
         }
     }
 
     private func receive(
-        _ targets: [String], keepsCoding: Bool = false, _ change: (inout FetchOptions) -> Void = { _ in }
+        _ targets: [String], keepsCoding: Bool = false, most: Int = .max,
+        _ change: (inout FetchOptions) -> Void = { _ in }
     ) throws -> (Pieces, [Int: Result<FetchedResponse, FetchFailure>]) {
         var options = FetchOptions(userAgent: "larder-test", spoolFolder: scratch.path)
         options.proxies = ProxyRules()
         change(&options)
         let pieces = Pieces()
+        pieces.most = most
         var outcomes: [Int: Result<FetchedResponse, FetchFailure>] = [:]
         var next = targets.enumerated().makeIterator()
         try FetchBatch.run(
@@ -80,6 +85,14 @@ import Web
         let (_, outcomes) = try receive(["/"]) { $0.maxBody = 50_000 }
         guard case .failure(let failure)? = outcomes[0] else { throw FetchFailure(.broken, "it was taken") }
         #expect(failure.kind == .tooLarge)
+    }
+
+    @Test func `who has enough of a body gets no more of it`() throws {
+        origin.on("/", .endless("more"))
+        let (pieces, outcomes) = try receive(["/"], most: 100_000)
+        guard case .failure(let failure)? = outcomes[0] else { throw FetchFailure(.broken, "it was taken") }
+        #expect(failure.kind == .tooLarge)
+        #expect((100_000..<200_000).contains(pieces.bodies[0]?.count ?? 0))
     }
 
     @Test func `what cannot even start has an outcome too`() throws {

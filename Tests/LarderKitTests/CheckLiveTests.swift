@@ -69,6 +69,14 @@ import Testing
         #expect(origin.requests(to: "/none.js").count == 1)
     }
 
+    @Test func `a body far over its size is not waited for`() async throws {
+        origin.on("/a.js", .endless("more", type: "text/javascript"))
+        let report = try await check("{\"url\": \"/a.js\", \"md5\": \"\(Self.a)\", \"size\": 1}")
+        #expect(report.items.map(\.verdict) == [.mismatch])
+        #expect(report.items[0].detail?.hasPrefix("expected 1 bytes, found 4") == true)
+        #expect(report.items[0].finding.remarks == ["it goes on, and the rest was not waited for"])
+    }
+
     @Test func `servers of two releases that answer in turns are skewed`() async throws {
         origin.on("/app.js", .file("b", type: "text/javascript"), .file("a", type: "text/javascript"))
         origin.on("/new.js", .failure(404), .file("a", type: "text/javascript"))

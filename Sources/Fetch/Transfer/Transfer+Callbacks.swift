@@ -123,7 +123,7 @@ extension Transfer {
         do throws(FetchFailure) {
             guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
             if let receiver = setup.receiver {
-                hand(bytes, to: receiver)
+                guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
             } else {
                 try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
             }
@@ -138,10 +138,10 @@ extension Transfer {
         }
     }
 
-    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) {
+    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
         sink.pass(bytes.count)
-        guard isWanted, let request else { return }
-        receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
+        guard isWanted, let request else { return true }
+        return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
     }
 
     private func checkExpansion() throws(FetchFailure) {

@@ -20,7 +20,13 @@ final class LiveBodies: BodyReceiver {
         let meter: BundleMeter
         let isCoded: Bool
         var comparison: Comparison?
+        var byteCount = 0
+
+        /// So far beyond its size that nothing but its size need be said of it: it may never end.
+        var isOver: Bool { bundle.byteCount.map { byteCount - $0 > LiveBodies.mostSurplus } ?? false }
     }
+
+    private static let mostSurplus = 4 * 1024 * 1024
 
     private struct Comparison {
         let good: BodyPieces
@@ -55,12 +61,15 @@ final class LiveBodies: BodyReceiver {
         return true
     }
 
-    func take(_ number: UInt32, _ bytes: Span<UInt8>) {
-        guard let run = runs[number] else { return }
+    func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool {
+        guard let run = runs[number] else { return false }
         run.meter.update(bytes)
-        guard let good = run.comparison?.good else { return }
-        let piece = bytes.withUnsafeBufferPointer { Array($0) }
-        runs[number]?.comparison?.meter.update(piece, expected: good.next)
+        runs[number]?.byteCount += bytes.count
+        if let good = run.comparison?.good {
+            let piece = bytes.withUnsafeBufferPointer { Array($0) }
+            runs[number]?.comparison?.meter.update(piece, expected: good.next)
+        }
+        return runs[number]?.isOver == false
     }
 
     /// What the answer said. To be called once for each, when it is whole.
@@ -68,6 +77,12 @@ final class LiveBodies: BodyReceiver {
         let number = UInt32(place)
         let status = statuses.removeValue(forKey: number)
         let run = runs.removeValue(forKey: number)
+        if let run, run.isOver {
+            let counted = Measurement(uncoded: Measurement.Body(byteCount: run.byteCount, digests: []))
+            var finding = run.bundle.finding(on: counted)
+            finding.remarks = ["it goes on, and the rest was not waited for"]
+            return LiveLook(status: status, examination: Examination(finding))
+        }
         switch outcome {
         case .failure(let failure):
             if failure.kind == .machine { self.failure = self.failure ?? failure }
