@@ -35,7 +35,7 @@ let package = Package(
         room("Digest", ["COpenSSL"]),
         room("Store", ["Web", "Digest", "CSQLite", "CLinux"]),
         room("Fetch", ["Web", "CCurl"]),
-        room("Bundles", ["Web", "Digest"]),
+        room("Bundles", ["Web", "Markup", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
         room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
         room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
@@ -58,7 +58,7 @@ let package = Package(
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
             swiftSettings: settings),
         .executableTarget(
             name: "Soak", dependencies: ["Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",

@@ -28,6 +28,8 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
     case importMap = "import-map"
     /// What `md5sum`, `sha256sum`, `cksum` and their BSD relatives write.
     case checksums
+    /// The `integrity` attributes of a page.
+    case html
 
     package static var names: [String] { allCases.map(\.rawValue) }
 

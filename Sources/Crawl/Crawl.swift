@@ -76,7 +76,7 @@ package final class Crawl {
     /// Runs to the end. Blocks.
     package consuming func run() throws(CrawlError) -> CrawlReport {
         interruption.wakes(loop.waker)
-        defer { interruption.wakes(nil) }
+        defer { interruption.forgets(loop.waker) }
         for url in plan.start { frontier.start(url) }
         for url in plan.sitemaps { frontier.startGuide(url) }
         for url in plan.requisites { frontier.startRequisite(url) }

@@ -1,43 +1,64 @@
 package import Web
 
-/// Fetches a list of URLs side by side and follows their redirects: for whoever wants bodies and keeps no frontier.
+/// Fetches one URL after another side by side and follows their redirects: for whoever wants bodies and keeps no
+/// frontier.
 package struct FetchBatch {
-    private let loop: FetchLoop
-    private let urls: [WebURL]
-    private var redirects: [Int]
-    private var next = 0
+    private struct Course {
+        let request: FetchRequest
+        var redirectCount = 0
+    }
 
-    private static let mostRunning = 16
+    private let loop: FetchLoop
+    /// The requests that have no outcome yet, by their numbers.
+    private var courses: [UInt32: Course] = [:]
+
+    /// How many requests are under way at once, when nobody says so.
+    package static let usualRunning = 16
     private static let mostRedirects = 20
 
-    /// Calls `each` once for every URL, as they come: with its body, or with why there is none. A body in a file
+    /// Calls `each` once for every URL, as they come: with its answer, or with why there is none. A body in a file
     /// belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
     package static func run(
         _ urls: [WebURL], options: FetchOptions, interruption: Interruption,
-        each: (Int, Result<FetchedBody, FetchFailure>) -> Void
+        each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
     ) throws(FetchFailure) {
-        var batch = FetchBatch(
-            loop: try FetchLoop(options), urls: urls, redirects: Array(repeating: 0, count: urls.count))
+        var requests = urls.enumerated().map { FetchRequest(number: UInt32($0), url: $1) }.makeIterator()
+        try run(options: options, interruption: interruption, next: { requests.next() }, each: each)
+    }
+
+    /// The same for requests that are taken one by one, until there is none; no two under way may have the same number.
+    ///
+    /// - Parameter receiver: gets the bodies, of every answer on the way.
+    package static func run(
+        options: FetchOptions, running: Int = usualRunning, receiver: (any BodyReceiver)? = nil,
+        interruption: Interruption, next: () -> FetchRequest?,
+        each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
+    ) throws(FetchFailure) {
+        var batch = FetchBatch(loop: try FetchLoop(options, receiver: receiver))
         interruption.wakes(batch.loop.waker)
-        defer { interruption.wakes(nil) }
-        while !interruption.isRequested, batch.next < urls.count || batch.loop.runningCount > 0 {
-            batch.startWhatMayStart()
+        defer { interruption.forgets(batch.loop.waker) }
+        var hasMore = true
+        while !interruption.isRequested {
+            while hasMore, batch.courses.count < running {
+                if let request = next() { batch.start(Course(request: request)) } else { hasMore = false }
+            }
+            guard !batch.courses.isEmpty else { break }
             for result in try batch.loop.turn(waitingAtMost: .seconds(60)) {
-                if let outcome = batch.outcome(of: result) { each(Int(result.number), outcome) }
+                guard let outcome = batch.outcome(of: result) else { continue }
+                batch.courses[result.number] = nil
+                each(Int(result.number), outcome)
             }
         }
         try batch.loop.saveCookies()
     }
 
-    private mutating func startWhatMayStart() {
-        while next < urls.count, loop.runningCount < Self.mostRunning {
-            loop.start(FetchRequest(number: UInt32(next), url: urls[next]))
-            next += 1
-        }
+    private mutating func start(_ course: Course) {
+        courses[course.request.number] = course
+        loop.start(course.request)
     }
 
     /// Nil when a redirect was followed.
-    private mutating func outcome(of result: FetchResult) -> Result<FetchedBody, FetchFailure>? {
+    private mutating func outcome(of result: FetchResult) -> Result<FetchedResponse, FetchFailure>? {
         // Nobody comes back for it.
         result.partial?.discard()
         let response: FetchedResponse
@@ -45,20 +66,19 @@ package struct FetchBatch {
         case .failure(let failure): return .failure(failure)
         case .response(let answered): response = answered
         }
-        if (200..<300).contains(response.status) { return .success(response.body) }
+        if (200..<300).contains(response.status) { return .success(response) }
         response.body.discard()
         guard (300..<400).contains(response.status) else {
             return .failure(FetchFailure(.refused, "the server answered \(response.status)"))
         }
-        let number = Int(result.number)
-        guard redirects[number] < Self.mostRedirects, let location = response.fields["Location"],
-            let target = WebURL(location, base: result.url), target.isHTTP
+        guard let course = courses[result.number], course.redirectCount < Self.mostRedirects,
+            let location = response.fields["Location"], let target = WebURL(location, base: result.url), target.isHTTP
         else { return .failure(FetchFailure(.refused, "its redirect leads nowhere")) }
-        redirects[number] += 1
-        var request = FetchRequest(number: result.number, url: target)
+        var request = course.request
+        request.url = target
         // The first address is one that somebody meant; where a server then leads is up to the server.
         if let exchange = result.exchange { request.reach = exchange.reach }
-        loop.start(request)
+        start(Course(request: request, redirectCount: course.redirectCount + 1))
         return nil
     }
 }

@@ -19,13 +19,15 @@ package final class FetchLoop {
     private var waiting: [FetchRequest] = []
 
     /// Reads the files that the options name. Throws when one cannot be read, or libcurl does not start.
-    package init(_ options: FetchOptions) throws(FetchFailure) {
+    ///
+    /// - Parameter receiver: gets the bodies in place of memory and files.
+    package init(_ options: FetchOptions, receiver: (any BodyReceiver)? = nil) throws(FetchFailure) {
         let code = Self.globalInit
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw FetchFailure(.machine, "libcurl does not start")
         }
         waker = FetchWaker(multi)
-        setup = try TransferSetup(options)
+        setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
         started = clock.now

@@ -9,6 +9,8 @@ package struct FetchRequest: Sendable {
     package var method = "GET"
     /// Sent along, whatever the method.
     package var body: [UInt8]?
+    /// The body stays as it was sent, with its content coding.
+    package var keepsCoding = false
     /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
     package var referrer: WebURL?
     /// Whoever follows a link sets it to where the page with the link came from.

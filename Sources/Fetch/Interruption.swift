@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Asks whoever turns a loop to stop soon, from any thread.
+/// Asks all who turn a loop to stop soon, from any thread.
 package final class Interruption: Sendable {
     private struct State {
         var isRequested = false
-        var waker: FetchWaker?
+        var wakers: [FetchWaker] = []
     }
 
     private let state = Mutex(State())
@@ -14,15 +14,20 @@ package final class Interruption: Sendable {
     package var isRequested: Bool { state.withLock { $0.isRequested } }
 
     package func request() {
-        let waker = state.withLock { state in
+        let wakers = state.withLock { state in
             state.isRequested = true
-            return state.waker
+            return state.wakers
         }
-        waker?.wake()
+        for waker in wakers { waker.wake() }
     }
 
-    /// Whose wait a request ends; nil when nobody turns any more.
-    package func wakes(_ waker: FetchWaker?) {
-        state.withLock { $0.waker = waker }
+    /// A request ends the wait of this one too.
+    package func wakes(_ waker: FetchWaker) {
+        state.withLock { $0.wakers.append(waker) }
+    }
+
+    /// Nobody turns its loop any more.
+    package func forgets(_ waker: FetchWaker) {
+        state.withLock { state in state.wakers.removeAll { $0 === waker } }
     }
 }

@@ -87,7 +87,8 @@ extension PartialBody {
 }
 
 extension HTTPFields {
-    var isCoded: Bool {
+    /// Whether the body had a content coding when it was sent.
+    package var isCoded: Bool {
         guard contains("Content-Encoding") else { return false }
         return elements("Content-Encoding").contains { $0.lowercased() != "identity" }
     }

@@ -20,7 +20,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 
     init(_ kind: Kind, _ description: String) {
         self.kind = kind
-        self.description = description
+        // Manifests, names of files and answers of servers have their words in it.
+        self.description = description.visible
     }
 
     static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")

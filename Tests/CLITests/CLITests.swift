@@ -69,8 +69,8 @@ import Web
         #expect(ending.status == 0, "\(ending)")
         #expect(ending.output.contains("There is more, but --max-pages 1 was reached; to go on:"))
         let line =
-            "larder prefetch \(origin.url("/")) --store '\(store)' --exclude '*.pdf' --robots ignore --max-pages 2 "
-            + "--insecure --user NAME:PASSWORD"
+            "larder prefetch \(origin.url("/")) --store '\(store)' --robots ignore --user NAME:PASSWORD --insecure "
+            + "--exclude '*.pdf' --max-pages 2"
         #expect(ending.output.contains(line))
         #expect(!ending.output.contains("secret"))
         #expect(ending.output.contains("ROBOTS IGNORED"))
@@ -81,7 +81,7 @@ import Web
         #expect(origin.requests(to: "/").isEmpty)
         #expect(origin.requests(to: "/two").count == 1)
         let updated = try larder("update", "--store", store, "--max-pages", "1")
-        #expect(updated.output.contains("larder update \(origin.url("/")) --store '\(store)' --max-pages 2"))
+        #expect(updated.output.contains("larder update --store '\(store)' --max-pages 2"))
     }
 
     @Test func `bundles are checked live and held, and one flipped byte is found`() throws {
@@ -149,8 +149,7 @@ import Web
         (["prefetch", "http://["], 2, "larder: \"http://[\" is not a URL: write it like https://example.com/\n"),
         (
             ["prefetch", "file:///etc/passwd"], 2,
-            "larder: file:///etc/passwd cannot be prefetched: only http and https can; name a page such as "
-                + "https://example.com/\n"
+            "larder: file:///etc/passwd cannot be prefetched: only http and https can; name a page such as https://example.com/\n"
         ),
         (
             ["prefetch", "ftp://a.test/"], 2,

@@ -123,7 +123,11 @@ import Web
         (["--report", "juint"], "did you mean junit?"),
         (["--report", "junit="], "--report junit= wants a file"),
         (["--report", "tap", "--json"], "only one report can be printed"),
-        (["--fail-on", "failure"], "--fail-on wants some of gone,unverifiable,skew,missing,mismatch, not \"failure\""),
+        (
+            ["--fail-on", "failure"],
+            "--fail-on wants some of gone,left-out,unverifiable,skew,missing,mismatch, not \"failure\""
+        ),
+        (["--evidence", "name=crc"], "--evidence wants etag or one of name=md5, name=sha1,"),
         (["--quick"], "--quick goes with --offline"),
         (["--offline", "--held"], "--offline takes a site alone"),
         (["--dir", "/no/such"], "cannot open the folder /no/such: No such file or directory"),

@@ -186,8 +186,9 @@ import Web
         var answers: [Int: String] = [:]
         try FetchBatch.run(urls, options: options(), interruption: Interruption()) { number, outcome in
             switch outcome {
-            case .success(.bytes(let bytes)): answers[number] = String(decoding: bytes, as: UTF8.self)
-            case .success(.file): answers[number] = "file"
+            case .success(let response):
+                guard case .bytes(let bytes) = response.body else { return }
+                answers[number] = String(decoding: bytes, as: UTF8.self)
             case .failure(let failure): answers[number] = failure.description
             }
         }

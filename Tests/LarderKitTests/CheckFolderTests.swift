@@ -59,6 +59,59 @@ import Web
         }
     }
 
+    @Test func `what cannot be listed is told, and what has nothing to list is refused`() async throws {
+        let larder = Larder(at: home.file("none"))
+        var name = Array((dist + "/bad").utf8CString)
+        name[name.count - 1] = -1
+        name.append(0)
+        let file = fopen(name, "w")
+        #expect(file != nil)
+        fclose(file)
+        try home.write("n", to: "dist/new\nline\u{1b}.js")
+        symlink("a", dist + "/esc\u{1b}")
+        let written = try await larder.manifest(of: dist)
+        #expect(written.text.contains("\"new%0Aline%1B.js\""))
+        #expect(written.skipped.contains(.init(name: "bad\u{fffd}", reason: "its name is not UTF-8")))
+        #expect(written.skipped.contains(.init(name: "esc\\u{1b}", reason: "it is a link")))
+        mkdir(home.file("empty"), 0o755)
+        for (path, complaint) in [(home.file("empty"), "has no files"), (home.file("dist/index.html"), "is a file")] {
+            let error = await #expect(throws: LarderError.self) { try await larder.manifest(of: path) }
+            #expect(error?.kind == .input)
+            #expect(error?.description.contains(complaint) == true)
+        }
+    }
+
+    @Test func `folders may be as deep as names may be long`() async throws {
+        let deep = (0..<1500).reduce(dist) { path, _ in path + "/d" }
+        var path = dist
+        for _ in 0..<1500 {
+            path += "/d"
+            mkdir(path, 0o755)
+        }
+        try home.write("d", to: String(deep.dropFirst(home.path.count + 1)) + "/end.js")
+        #expect(try await Larder(at: home.file("none")).manifest(of: dist).bundles == 4)
+    }
+
+    @Test func `names write no lines of their own into a log`() async throws {
+        try home.write("n", to: "dist/new\n::error::\u{1b}[31m.js")
+        let manifest = try home.write(
+            "{\"bundles\": [{\"url\": \"new%0A::error::%1b[31m.js\", \"md5\": \"7b8b965ad4bca0e41ab51de7b31363a1\"}]}",
+            to: "m.json")
+        let text = try await check(manifest).text(as: .text)
+        #expect(text == "verified \(dist)/new\\n::error::\\u{1b}[31m.js\n\(manifest): 1 verified")
+        let wrong = try home.write("{\"bundles\": [], \"a\\n::error::\": 1}", to: "w.json")
+        let error = await #expect(throws: LarderError.self) { try await check(wrong) }
+        #expect(error?.description.contains("\n") == false)
+    }
+
+    @Test(arguments: [("{\"start\": [\"/\"]}", nil), ("[]", "workbox")] as [(String, String?)])
+    func `a check of nothing is refused, since it would be clean`(text: String, format: String?) async throws {
+        let manifest = try home.write(text, to: "m.json")
+        let error = await #expect(throws: LarderError.self) { try await check(manifest) { $0.format = format } }
+        #expect(error?.kind == .input)
+        #expect(error?.description == "\(manifest) lists no bundles: there is nothing to check")
+    }
+
     private func check(_ manifest: String, _ change: (inout CheckOptions) -> Void = { _ in }) async throws
         -> CheckReport
     {

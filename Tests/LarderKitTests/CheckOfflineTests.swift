@@ -1,5 +1,7 @@
+import Crawl
 import TestOrigin
 import Testing
+import Web
 
 @testable import LarderKit
 
@@ -36,8 +38,9 @@ import Testing
         #expect(
             verdicts(report) == [
                 "/": .verified, "/two": .verified, "/a.css": .verified, "/f.woff2": .verified, "/moved.png": .verified,
-                "/real.png": .verified, "/dead": .gone,
+                "/real.png": .verified, "/dead": .gone, "/private/x": .leftOut,
             ])
+        #expect(report.items.first { $0.verdict == .leftOut }?.detail == "robots.txt says Disallow: /private/")
         #expect(report.items.map(\.name) == report.items.map(\.name).sorted())
         let dead = try #require(report.items.first { $0.verdict == .gone })
         #expect(dead.chain == [origin.url("/"), origin.url("/two")])
@@ -71,6 +74,45 @@ import Testing
         try folder.write(Array(bytes.dropLast()), to: "larder/packs/" + name)
         #expect(verdicts(try await larder.checkOffline(origin.url("/"), options: quick))["/f.woff2"] == .missing)
         #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .missing)
+    }
+
+    @Test func `pages that a limit kept out are told apart from those that failed, and fail nothing`() async throws {
+        origin.on("/", .page("<a href=/bad>b</a><a href=/two>2</a><a href=/three>3</a><img src=/no.png>"))
+        origin.on("/bad", .failure(403))
+        origin.on("/two", .page("two"))
+        origin.on("/three", .page("three"))
+        origin.on("/no.png", .file([1], type: "image/png"))
+        var options = PrefetchOptions()
+        options.limits.pages = 2
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let limited = try await larder.checkOffline(origin.url("/"))
+        #expect(
+            verdicts(limited) == [
+                "/": .verified, "/no.png": .verified, "/bad": .missing, "/two": .leftOut, "/three": .leftOut,
+            ])
+        let page = try #require(limited.items.first { $0.verdict == .leftOut })
+        #expect(page.detail == "--max-pages 2 was reached")
+        #expect(page.chain == [origin.url("/")])
+        origin.on("/bad", .page("good"))
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        var strict = OfflineCheckOptions()
+        strict.failsOn = [.leftOut]
+        #expect(try await larder.checkOffline(origin.url("/")).isClean)
+        #expect(try await !larder.checkOffline(origin.url("/"), options: strict).isClean)
+        _ = try await larder.prefetch([origin.url("/")])
+        #expect(try await larder.checkOffline(origin.url("/"), options: strict).isClean)
+    }
+
+    @Test func `what was taken for a trap is left out`() throws {
+        let page = try #require(WebURL("https://a.test/cal/2024/01/"))
+        var out = LeftOut(try JSONValue.parse("{}".utf8.span))
+        #expect(out.reason(for: page) == nil)
+        out.traps[TrapReason.pattern(of: page)] = "a calendar without an end"
+        let other = try #require(WebURL("https://a.test/cal/2025/12/"))
+        #expect(out.reason(for: other) == "a calendar without an end")
+        var settings = SiteSettings()
+        settings.leftOut = out
+        #expect(SiteSettings(text: settings.text) == settings)
     }
 
     @Test func `what the scope leaves out is not missing`() async throws {

@@ -52,13 +52,13 @@ import Web
 
     @Test func `text has a line for each bundle`() {
         #expect(
-            Self.report.text(as: .text).replacing("\r\n", with: " ") == """
+            Self.report.text(as: .text) == #"""
                 verified https://a.test/a.js
-                mismatch https://a.test/b.js?x=1&y=%3C2%3E: expected MD5 "1", found 100% \u{1}
+                mismatch https://a.test/b.js?x=1&y=%3C2%3E: expected MD5 "1",\r\nfound 100% \u{1}
                 missing (optional) https://a.test/c.js: the server answered 404
                 unverifiable https://a.test/d.js: no digest
                 mani fests/a,b.json: 1 verified, 1 unverifiable, 1 missing, 1 mismatch
-                """)
+                """#)
     }
 
     @Test func `text of a site has only what is not fine, with the way that leads to it`() {

@@ -9,7 +9,7 @@ import Testing
         "Digest": ["COpenSSL"],
         "Store": ["Web", "Digest", "CSQLite", "CLinux"],
         "Fetch": ["Web", "CCurl"],
-        "Bundles": ["Web", "Digest"],
+        "Bundles": ["Web", "Markup", "Digest"],
         "Crawl": ["Web", "Markup", "Store", "Fetch", "Bundles"],
         "Serve": ["Web", "Markup", "Store", "Bundles", "CLinux"],
         "LarderKit": ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"],

@@ -12,7 +12,7 @@ import Testing
     init() throws {
         // Large enough for a file of its own.
         store = try StockedStore([
-            .init(href: Self.address, text: String(repeating: "a", count: 300_000), type: "text/plain")
+            .init(href: Self.address, text: String(repeating: "a", count: Limits.packedBody + 1), type: "text/plain")
         ])
     }
 

@@ -44,8 +44,10 @@ package struct Claim: Sendable, Hashable {
     }
 
     package init(byteCount: Int) {
-        self.init(.byteCount(byteCount), source: "size")
+        self.init(.byteCount(byteCount), source: Self.sizeSource)
     }
+
+    static let sizeSource = "size"
 
     package init(_ integrity: Integrity) {
         self.init(.integrity(integrity), source: "integrity")

@@ -1,31 +1,46 @@
-extension Manifest {
-    /// One `integrity` attribute, as whoever reads the page finds it.
-    package struct IntegrityAttribute: Sendable, Equatable {
-        /// What `src` or `href` of the same tag stands for.
-        package var url: String
-        package var integrity: String
+internal import Markup
+internal import Web
 
-        package init(url: String, integrity: String) {
-            self.url = url
-            self.integrity = integrity
+/// The `integrity` attributes of a page's scripts, style sheets and preloads. A body has to meet all that are said of its URL,
+/// each as a browser does: the strongest algorithm counts, and what is malformed matches nothing.
+enum PageIntegrities {
+    static func read(_ source: SourceText) throws(ManifestError) -> Manifest {
+        let (base, found) = IntegrityScanner().scan(source.bytes.span)
+        var manifest = Manifest(.html)
+        manifest.base = base
+        var places: [String: Int] = [:]
+        for attribute in found {
+            let reference = String(decoding: attribute.reference, as: UTF8.self)
+            guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.referenceByteCount else { continue }
+            guard places.count < ManifestLimits.bundleCount else {
+                throw source.refuse(at: 0, "more than \(ManifestLimits.bundleCount) bundles")
+            }
+            let place = places[reference, default: manifest.bundles.count]
+            if place == manifest.bundles.count {
+                places[reference] = place
+                manifest.bundles.append(Bundle(reference: reference, claims: []))
+            }
+            let claim = Claim(Integrity(String(decoding: attribute.integrity, as: UTF8.self)))
+            if !manifest.bundles[place].claims.contains(claim) { manifest.bundles[place].claims.append(claim) }
         }
+        // A check of nothing would be clean.
+        guard !manifest.bundles.isEmpty else {
+            throw source.refuse(at: 0, "expected scripts or links with an integrity attribute, found none")
+        }
+        return manifest
     }
 
-    /// What the `integrity` attributes of a page's scripts, style sheets and preloads say. A body has to meet all that
-    /// are said of its URL, each as a browser does: the strongest algorithm counts, and what is malformed matches
-    /// nothing.
-    package init(attributes: [IntegrityAttribute]) {
-        var places: [String: Int] = [:]
-        var bundles: [Bundle] = []
-        for attribute in attributes.prefix(ManifestLimits.bundleCount) {
-            let claim = Claim(Integrity(attribute.integrity))
-            let place = places[attribute.url, default: bundles.count]
-            if place == bundles.count {
-                places[attribute.url] = place
-                bundles.append(Bundle(reference: attribute.url, claims: []))
-            }
-            if !bundles[place].claims.contains(claim) { bundles[place].claims.append(claim) }
-        }
-        self.init(.larder, bundles: bundles)
+    static func isRecognised(_ bytes: [UInt8]) -> Bool {
+        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        return bytes[start...].first { $0 > 0x20 } == 0x3C
+    }
+
+    /// Whether a manifest of this name is none of these: a server that has no manifest there may answer with its page.
+    static func isUnlikely(_ file: String) -> Bool {
+        let path = file.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
+        guard let name = path.split(separator: 0x2F).last, let dot = name.lastIndex(of: 0x2E) else { return false }
+        let ending = String(decoding: name[name.index(after: dot)...].map(\.lowercasedASCII), as: UTF8.self)
+        return ["json", "js", "mjs", "manifest", "webmanifest", "txt", "md5", "sha1", "sha256", "sha384", "sha512"]
+            .contains(ending)
     }
 }

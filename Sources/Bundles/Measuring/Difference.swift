@@ -34,49 +34,18 @@ extension Difference {
     package static func first<Failure: Error>(
         expected: () throws(Failure) -> [UInt8]?, found: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Difference? {
-        var left = PieceReader()
-        var right = PieceReader()
-        var place = TextPlace()
-        while true {
-            try left.fill(expected)
-            try right.fill(found)
-            let count = min(left.rest.count, right.rest.count)
-            guard count > 0 else {
-                guard left.rest.first != nil || right.rest.first != nil else { return nil }
-                return place.difference(expected: left.rest, found: right.rest)
-            }
-            let same = Self.commonCount(left.rest, right.rest, count)
-            place.pass(left.rest.prefix(same))
-            left.rest = left.rest.dropFirst(same)
-            right.rest = right.rest.dropFirst(same)
-            if same < count { return place.difference(expected: left.rest, found: right.rest) }
-        }
+        var meter = DifferenceMeter()
+        while meter.difference == nil, let piece = try found() { try meter.update(piece, expected: expected) }
+        return try meter.finish(expected: expected)
+    }
+
+    /// Seen from the other body.
+    package var reversed: Difference {
+        Difference(offset: offset, line: line, column: column, expected: found, found: expected)
     }
 
     private static func pieces(_ body: [UInt8]) -> () -> [UInt8]? {
         var rest: [UInt8]? = body
         return { rest.take() }
-    }
-
-    private static func commonCount(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>, _ count: Int) -> Int {
-        left.withUnsafeBufferPointer { left in
-            right.withUnsafeBufferPointer { right in
-                var at = 0
-                while at < count, left[at] == right[at] { at += 1 }
-                return at
-            }
-        }
-    }
-}
-
-/// The piece that is being compared, and whether there are more.
-private struct PieceReader {
-    var rest: ArraySlice<UInt8> = []
-    private var hasEnded = false
-
-    mutating func fill<Failure: Error>(_ next: () throws(Failure) -> [UInt8]?) throws(Failure) {
-        while rest.isEmpty, !hasEnded {
-            if let piece = try next() { rest = piece[...] } else { hasEnded = true }
-        }
     }
 }

@@ -8,16 +8,18 @@ extension SourceText {
         switch format {
         case .checksums: return try ChecksumList(self).manifest()
         case .workbox: return try WorkboxList(self).manifest()
+        case .html: return try PageIntegrities.read(self)
         case let format?: return try json().manifest(format)
         case nil: break
         }
         guard looksLikeJSON else {
             if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
             if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
+            if PageIntegrities.isRecognised(bytes) { return try page() }
             throw refuse(
                 at: 0,
-                "expected a manifest: JSON, a list of checksums, or a service worker with a precache list; "
-                    + Self.advice)
+                "expected a manifest: JSON, a list of checksums, or a service worker with a precache list, or a page with "
+                    + "integrity attributes; \(Self.advice)")
         }
         let root = try json()
         guard let format = root.shape else {
@@ -30,6 +32,16 @@ extension SourceText {
             return try root.manifest(.larder)
         }
         return try root.manifest(format)
+    }
+
+    private func page() throws(ManifestError) -> Manifest {
+        guard !PageIntegrities.isUnlikely(file) else {
+            throw refuse(
+                at: 0,
+                "expected a manifest, found a page: is it what answers for what is not there? If it is meant, "
+                    + "say so with --format html")
+        }
+        return try PageIntegrities.read(self)
     }
 
     static let advice = "the forms are \(ManifestFormat.names.joined(separator: ", "))"
@@ -58,6 +70,7 @@ extension Node {
         case .sprockets: try SprocketsManifest.read(self)
         case .importMap: try ImportMap.read(self)
         case .checksums: try ChecksumList(source).manifest()
+        case .html: try PageIntegrities.read(source)
         }
     }
 }

@@ -1,7 +1,7 @@
 /// What a mistyped word probably meant.
-enum Spelling {
+package enum Spelling {
     /// Nil when nothing is close.
-    static func closest(to word: String, among candidates: [String]) -> String? {
+    package static func closest(to word: String, among candidates: [String]) -> String? {
         let bytes = Array(word.utf8)
         // Longer ones are no slip of the finger, and would take time by the square.
         guard bytes.count <= 64 else { return nil }

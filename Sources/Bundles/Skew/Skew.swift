@@ -5,14 +5,14 @@
 ///   none of those: the page is of one release, the manifest (and the chunks) of another; see `ReleaseNames`;
 /// - *release*: what stands under a URL is not what the manifest says, and is what another release's manifest says; see
 ///   `KnownReleases`;
-/// - *generation*: one URL was answered twice within one check and changed in between, or two servers hold different
-///   generations of it; see `Sighting`. Two copies of a manifest that name different versions are such, too.
+/// - *generation*: one URL was answered twice within one check and changed in between, as it does while servers are brought
+///   up to date one by one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `known` are the manifest's names of that family, in order.
     case name(asked: String, page: String, known: [String])
     /// `release` is how the other release is called, `expected` how the one is that was to be there.
     case release(expected: String, found: String)
-    /// `by` names what differs: `ETag`, `Last-Modified`, `version`.
+    /// `by` names what differs: `MD5`, `status`.
     case generation(by: String, first: String, second: String)
 
     package var description: String {
@@ -24,13 +24,5 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
         case .generation(let by, let first, let second):
             "it changed between two answers: \(by) was \(first), then \(second)"
         }
-    }
-}
-
-extension Manifest {
-    /// Whether another copy of this manifest, from another server or a moment later, is of another release.
-    package func skew(with other: Manifest) -> Skew? {
-        guard format == other.format, let version, let found = other.version, version != found else { return nil }
-        return .generation(by: "version", first: version, second: found)
     }
 }

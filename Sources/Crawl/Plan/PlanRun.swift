@@ -57,7 +57,7 @@ package struct PlanRun {
     /// One request after the other: a look at a site is no load for it. Blocks.
     package mutating func run(_ interruption: Interruption, progress: (Int) -> Void) throws(CrawlError) -> Outcome {
         interruption.wakes(loop.waker)
-        defer { interruption.wakes(nil) }
+        defer { interruption.forgets(loop.waker) }
         for url in plan.start { hear(of: url) }
         while let url = nextWanted(), !interruption.isRequested {
             guard try mayFetch(url) else { continue }

@@ -1,3 +1,5 @@
+package import Web
+
 /// Why pages of a pattern are asked for later, or no longer.
 package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
     package enum Kind: UInt8, Sendable, CaseIterable {
@@ -17,6 +19,9 @@ package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
     /// How many of its pages were looked at, and how many of them were as others had been.
     package var pages: Int
     package var alike: Int
+
+    /// What the pages of a trap have in common, of this one.
+    package static func pattern(of url: WebURL) -> String { URLShape(url).text }
 
     package var description: String {
         switch kind {

@@ -31,6 +31,11 @@ struct BodySink {
         }
     }
 
+    /// Counts what goes elsewhere.
+    mutating func pass(_ count: Int) {
+        byteCount += count
+    }
+
     /// The whole; a file is the caller's.
     mutating func finish() throws(FetchFailure) -> FetchedBody {
         defer { self = BodySink() }

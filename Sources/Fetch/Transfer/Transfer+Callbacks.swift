@@ -115,10 +115,14 @@ extension Transfer {
             fields.remove("Content-Range")
             status = 200
         }
-        isCoded = fields.isCoded
+        isCoded = fields.isCoded && request?.keepsCoding != true
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
+        if let receiver = setup.receiver, let request {
+            isWanted = receiver.begin(request.number, status: status, fields: fields)
+            return
+        }
         // One allocation where the length is told; never more than would stay in memory anyway.
         if length > 0, expected == nil, !isCoded { sink.reserve(min(length, options.spoolThreshold)) }
     }
@@ -126,7 +130,11 @@ extension Transfer {
     private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(FetchFailure) {
             guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
-            try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            if let receiver = setup.receiver {
+                guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
+            } else {
+                try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            }
             if let expected, sink.byteCount > expected {
                 throw FetchFailure(.mismatch, "more came than the rest")
             }
@@ -136,6 +144,12 @@ extension Transfer {
             stop = error
             return false
         }
+    }
+
+    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
+        sink.pass(bytes.count)
+        guard isWanted, let request else { return true }
+        return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
     }
 
     private func checkExpansion() throws(FetchFailure) {

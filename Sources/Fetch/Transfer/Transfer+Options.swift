@@ -14,6 +14,10 @@ extension Transfer {
             try setUp()
         }
         try set(CURLOPT_URL, href)
+        if request.keepsCoding {
+            isPlain = false
+            try set(CURLOPT_HTTP_CONTENT_DECODING, 0)
+        }
         try route(request)
         var fields = options.hostFields.isEmpty ? request.fields : options.hostFields.fields(for: request.url)
         if !options.hostFields.isEmpty { fields.override(with: request.fields) }

@@ -37,6 +37,8 @@ final class Transfer {
     /// Content coding is undone on the way.
     var isCoded = false
     var sink = BodySink()
+    /// Where there is a receiver: whether it wants this body.
+    var isWanted = false
     /// What the request is to resume, until an answer says how it goes on.
     var held: PartialBody?
     /// How long the body is when it was resumed.
@@ -97,6 +99,7 @@ final class Transfer {
         status = 0
         isCoded = false
         sink = BodySink()
+        isWanted = false
         held = nil
         expected = nil
         stop = nil

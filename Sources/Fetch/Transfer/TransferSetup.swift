@@ -7,15 +7,17 @@ final class TransferSetup {
     let share: Share
     let cookies: CookieJar?
     let rate: RateGate?
+    let receiver: (any BodyReceiver)?
     private var pauseCount = 0
     /// Where hosts are, as libcurl takes it.
     private var addresses = FieldList()
 
-    init(_ options: FetchOptions) throws(FetchFailure) {
+    init(_ options: FetchOptions, _ receiver: (any BodyReceiver)?) throws(FetchFailure) {
         if let path = options.authorities, access(path, R_OK) != 0 {
             throw FetchFailure(.machine, "cannot read \(path): \(String(cString: strerror(errno)))")
         }
         self.options = options
+        self.receiver = receiver
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
         let share = try Share(cookies: options.cookies != nil)
         self.share = share

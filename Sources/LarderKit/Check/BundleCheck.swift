@@ -9,13 +9,20 @@ struct BundleCheck {
     private let targets: [CheckTarget]
     private let columns: [CheckColumn]
     private let failsOn: Set<CheckReport.Verdict>
+    private let evidence: Evidence
+    private let releases: KnownReleases
     private let progress: (@Sendable (WorkProgress) -> Void)?
 
-    init(_ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder) throws(LarderError) {
+    init(
+        _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases
+    ) throws(LarderError) {
         self.source = source
+        self.releases = releases
         failsOn = options.failsOn
         progress = options.progress
-        targets = try CheckTarget.all(of: source)
+        let evidence = Evidence(options.evidence)
+        self.evidence = evidence
+        targets = try CheckTarget.all(of: source).map { $0.adding(evidence) }
         columns = try CheckColumn.all(of: source, folder)
     }
 
@@ -26,7 +33,7 @@ struct BundleCheck {
         for (place, column) in columns.enumerated() {
             guard let local = column.local else { continue }
             do throws(StoreError) {
-                found[place] = try local.examine(targets, column, interruption)
+                found[place] = try local.examine(targets, column, evidence, interruption)
                 tally.add(targets.count)
             } catch {
                 throw LarderError(error)
@@ -35,11 +42,20 @@ struct BundleCheck {
         compareLocally(&found)
         let local = found
         for (place, column) in columns.enumerated() where column.local == nil {
-            found[place] = try LiveBundles.examine(targets, base: column.base, interruption, tally) { good($0, local) }
+            let live = LiveBundles(targets, base: column.base, evidence, interruption, tally)
+            found[place] = try live.examine { good($0, local) }
+            try compare(&found, with: live, at: place)
         }
+        explain(&found)
         var items = self.items(found)
         note(items)
-        items += try PageSkews(source, targets, columns).items(interruption)
+        let verified = zip(columns, found).map { column, examinations in
+            Set(
+                zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
+                    $0.0.urls[column.base]
+                })
+        }
+        items += try PageSkews(source, targets, columns).items(interruption) { verified[$0].contains($1) }
         return CheckReport(
             subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
             notes: source.manifest.notes)
@@ -77,6 +93,37 @@ struct BundleCheck {
                     zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
             } catch {
                 // The report says what was found; whoever may not write to the larder checks it all the same.
+            }
+        }
+    }
+
+    /// What is at hand and wrong is compared with what came and is right.
+    private func compare(
+        _ found: inout [[Examination?]], with live: LiveBundles, at livePlace: Int
+    ) throws(LarderError) {
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local else { continue }
+            let numbers = targets.indices.filter {
+                found[place][$0]?.lacksDifference == true && found[livePlace][$0]?.finding.verdict == .verified
+            }
+            let bodies = numbers.compactMap { number in
+                local.content(of: targets[number].urls[column.base], column).map { (number: number, content: $0) }
+            }
+            for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
+                guard let difference else { continue }
+                found[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
+            }
+        }
+    }
+
+    /// What does not match may be of another release that is known.
+    private func explain(_ found: inout [[Examination?]]) {
+        let expected = source.manifest.version.map { "version \($0)" } ?? "what the manifest says"
+        for place in found.indices {
+            for number in targets.indices {
+                guard let examination = found[place][number], let measured = examination.measured else { continue }
+                found[place][number]?.finding = releases.explain(
+                    examination.finding, of: targets[number].bundle, measured: measured, expected: expected)
             }
         }
     }

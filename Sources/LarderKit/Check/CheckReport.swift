@@ -47,11 +47,16 @@ public struct CheckReport: Sendable, Equatable {
         public var remarks: [String] = []
     }
 
+    /// What makes a check fail where nobody says otherwise.
+    public static let usualFailures: Set<Verdict> = [.mismatch, .missing, .skew]
+
     /// From the best to the worst.
     public enum Verdict: String, Sendable, Equatable, CaseIterable {
         case verified
         /// The site itself says that there is no such thing.
         case gone
+        /// The user's own settings kept it out of the visit: a limit, robots.txt, what was taken for a trap.
+        case leftOut = "left-out"
         /// It was had, and nothing can be said of it.
         case unverifiable
         /// It is of another release than what it belongs to.

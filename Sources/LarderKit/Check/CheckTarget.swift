@@ -8,6 +8,11 @@ struct CheckTarget: Sendable {
     /// One for each base.
     let urls: [WebURL]
 
+    /// With what its own name says of it, where that was asked for.
+    func adding(_ evidence: Evidence) -> CheckTarget {
+        CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
+    }
+
     /// What there is to check of a manifest.
     ///
     /// - Throws: `LarderError` of kind `.input` that names what is no URL, or is relative to nothing.

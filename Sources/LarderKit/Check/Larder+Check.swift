@@ -17,7 +17,17 @@ extension Larder {
         let interruption = Interruption()
         return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
             let source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
-            let check = try BundleCheck(source, options, folder)
+            // A check of nothing would be clean, and prove nothing.
+            guard !source.manifest.bundles.isEmpty else {
+                throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
+            }
+            let loader = try ManifestLoader(options, folder, interruption)
+            var releases = KnownReleases()
+            for name in options.releases {
+                let other = try loader.parse(loader.load(ManifestLoader.Place(name)), name)
+                releases.add(other, name: other.version.map { "version \($0)" } ?? name)
+            }
+            let check = try BundleCheck(source, options, folder, releases: releases)
             let report = try check.run(interruption)
             guard !interruption.isRequested else { throw .interrupted }
             return report

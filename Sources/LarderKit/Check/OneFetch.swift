@@ -11,7 +11,7 @@ enum OneFetch {
     ) throws(LarderError) -> [UInt8] {
         var options = FetchOptions.forReading
         options.maxBody = min(options.maxBody, limit)
-        var outcome: Result<FetchedBody, FetchFailure>?
+        var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
             try FetchBatch.run([url], options: options, interruption: interruption) { outcome = $1 }
         } catch {
@@ -20,7 +20,8 @@ enum OneFetch {
         switch outcome {
         case nil: throw .interrupted
         case .failure(let failure): throw LarderError(failure, fetching: url)
-        case .success(let body):
+        case .success(let response):
+            let body = response.body
             defer { body.discard() }
             do throws(StoreError) {
                 return try BodyContent(body).load()

@@ -151,7 +151,9 @@ extension Larder {
             plan.beyond = try self.beyond(plan)
             let report: PrefetchReport
             do throws(CrawlError) {
-                report = PrefetchReport(try Crawl(plan, interruption: interruption).run(), plan)
+                let crawl = try Crawl(plan, interruption: interruption).run()
+                try keep(LeftOut(crawl), plan)
+                report = PrefetchReport(crawl, plan)
             } catch {
                 throw LarderError(error)
             }
@@ -168,6 +170,18 @@ extension Larder {
             return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
         } catch {
             throw LarderError(error)
+        }
+    }
+
+    /// For whoever asks later why a page is not there.
+    private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
+        guard let leftOut else { return }
+        var settings = SiteSettings(text: plan.settings)
+        settings.leftOut = leftOut
+        do throws(StoreError) {
+            try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
+        } catch {
+            throw .store(error)
         }
     }
 

@@ -12,6 +12,8 @@ struct SiteSettings: Sendable, Equatable {
     var noindex = RobotsPolicy.ignore
     /// How many pages are wanted of the site.
     var maxPages: Int?
+    /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
+    var leftOut: LeftOut?
 
     init() {}
 
@@ -40,6 +42,7 @@ struct SiteSettings: Sendable, Equatable {
         nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
         noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init) ?? .ignore
         maxPages = json["maxPages"]?.int
+        leftOut = json["leftOut"].map { LeftOut($0) }
     }
 
     /// Only what differs from the usual is written.
@@ -56,6 +59,7 @@ struct SiteSettings: Sendable, Equatable {
             object.memberIfPresent("nofollow", nofollow?.rawValue)
             if noindex != .ignore { object.member("noindex", noindex.rawValue) }
             if let maxPages { object.member("maxPages", maxPages) }
+            if let leftOut { object.member("leftOut") { leftOut.write(to: &$0) } }
         }
         return writer.text
     }

@@ -19,7 +19,7 @@ package enum BodyContent: Sendable, Equatable {
     }
 
     /// Nil for a file that is not there.
-    var byteCount: Int? {
+    package var byteCount: Int? {
         switch self {
         case .bytes(let bytes):
             return bytes.count

@@ -59,6 +59,11 @@ extension StoreWriter {
         try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
     }
 
+    /// The same once the visit is over.
+    package func keep(settings: String, ofSite name: String) throws(StoreError) {
+        try run("UPDATE site SET settings = ? WHERE name = ?", .text(settings), .text(name))
+    }
+
     /// What the addresses answered in the visit says that there is nothing, whatever its status.
     func mark(softNotFound hrefs: [String], in visit: OpenVisit) throws(StoreError) {
         guard !hrefs.isEmpty else { return }

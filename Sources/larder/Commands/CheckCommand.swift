@@ -13,7 +13,7 @@ enum CheckCommand {
     }
 
     private static func offline(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        for option in [Option.held, .live, .folder, .base, .format] where arguments.has(option) {
+        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence] where arguments.has(option) {
             throw UsageError("\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
         }
         var options = OfflineCheckOptions()
@@ -32,6 +32,8 @@ enum CheckCommand {
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)
+        options.releases = arguments.texts(.release)
+        options.evidence = try arguments.evidence
         options.failsOn = try arguments.failsOn
         var places: [CheckOptions.Place] = arguments.texts(.folder).map { .folder($0) }
         if arguments.has(.held) { places.append(.held) }
@@ -48,6 +50,25 @@ enum CheckCommand {
 }
 
 extension Arguments {
+    fileprivate var evidence: [CheckOptions.Evidence] {
+        get throws(UsageError) {
+            var evidence: [CheckOptions.Evidence] = []
+            for text in texts(.evidence) {
+                let name = text.hasPrefix("name=") ? text.dropFirst("name=".count) : nil
+                if text == "etag" {
+                    evidence.append(.entityTags)
+                } else if let algorithm = name.flatMap({ CheckOptions.Evidence.Algorithm(rawValue: String($0)) }) {
+                    evidence.append(.names(algorithm))
+                } else {
+                    let names = CheckOptions.Evidence.Algorithm.allCases.map { "name=\($0.rawValue)" }
+                    throw UsageError(
+                        "--evidence wants etag or one of \(names.joined(separator: ", ")), not \"\(text)\"")
+                }
+            }
+            return evidence
+        }
+    }
+
     fileprivate var failsOn: Set<CheckReport.Verdict> {
         get throws(UsageError) {
             guard let text = text(.failOn) else { return CheckOptions().failsOn }

@@ -15,9 +15,7 @@ enum UpdateCommand {
             } else if reports.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
             } else {
-                terminal.say(
-                    reports.map { PrefetchSummary.text(of: $0, arguments, again: "update", [$0.site]) }.joined(
-                        separator: "\n"))
+                terminal.say(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(ExitStatus.done) {
                 PrefetchCommand.worse($0, PrefetchCommand.status(of: $1, terminal))

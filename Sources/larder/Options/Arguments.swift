@@ -1,3 +1,5 @@
+internal import LarderKit
+
 /// What the command line says, after the table has been asked, and what holds beside it.
 struct Arguments: Sendable {
     let operands: [String]

@@ -170,17 +170,23 @@ struct CommandEntry: Sendable {
                 "larder check --offline https://example.com/",
             ],
             options: [
-                .live, .held, .folder, .base, .format, .offline, .quick, .report, .failOn, .store, .json, .quiet,
-                .progress,
+                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .report, .failOn, .store,
+                .json, .quiet, .progress,
             ],
             notes: [
                 """
                 A manifest is a file or a URL. Its bundles are fetched, unless --held or --dir says where else to look; with
-                several places or bases they stand side by side. Optional bundles never fail.
+                several places or bases they stand side by side. Optional bundles never fail. The integrity attributes of
+                an HTML page are a manifest too.
+                """,
+                """
+                What does not match is fetched once more: a server that answers two things has two releases, which is a skew.
+                Weak evidence fails and proves nothing; it is told with what is not verified, and in the JSON.
                 """,
                 """
                 With --offline every page of the site is gone through by the links that are kept: what they need has to be
-                held, and its bytes have to be those that came. Links that the site itself has dead are told as gone.
+                held, and its bytes have to be those that came. Links that the site itself has dead are told as gone,
+                pages that a limit, a trap or robots.txt kept out as left-out: neither fails unless --fail-on says so.
                 """,
                 """
                 With --held, digests that were computed before are not computed again: the MD5 of a body is kept. Bytes

@@ -13,9 +13,16 @@ extension Option {
         help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text", repeats: true)
     static let failOn = Option(
         name: "--fail-on", value: "VERDICTS", help: "what makes the exit status 1, with commas between",
-        standard: "mismatch,missing")
+        standard: "mismatch,missing,skew")
     static let format = Option(
         name: "--format", value: "FORM", help: "the form of the manifest", standard: "what its shape tells")
+    static let release = Option(
+        name: "--known", value: "MANIFEST",
+        help: "the manifest of another release: what is as it says is skewed, not just wrong", standard: "none",
+        repeats: true)
+    static let evidence = Option(
+        name: "--evidence", value: "KIND",
+        help: "tell weak evidence too: etag, or name=md5 for hashed file names", standard: "none", repeats: true)
     static let output = Option(
         name: "--output", value: "FILE", help: "write it into a file", standard: "standard output")
     static let fetched = Option(

@@ -99,9 +99,6 @@ struct Option: Sendable, Equatable {
     /// Without its dashes, as files write it.
     var key: String { String(name.dropFirst(2)) }
 
-    /// What it says is shown to nobody.
-    var isSecret: Bool { ["--user", "--bearer", "--header"].contains(name) }
-
     /// The same option where something else holds when it is not given.
     func otherwise(_ standard: String) -> Option {
         var option = self

@@ -101,7 +101,9 @@ import Web
             Issue.record("no mismatch")
             return
         }
-        mismatch.difference = Difference.first(expected: Sample.body, found: Sample.altered)
+        let difference = try #require(Difference.first(expected: Sample.body, found: Sample.altered))
+        mismatch.add(difference, from: 23)
+        #expect(mismatch.expectedByteCount == 23)
         #expect(mismatch.description.hasSuffix("; it first differs at line 1, column 14, byte 13"))
     }
 }

@@ -97,15 +97,33 @@ import Testing
             ])
     }
 
-    @Test func `integrity attributes of a page are a manifest`() {
-        let manifest = Manifest(attributes: [
-            .init(url: "/a.js", integrity: Sample.sri), .init(url: "/b.js", integrity: ""),
-            .init(url: "/a.js", integrity: Sample.integrity(.sha256)), .init(url: "/a.js", integrity: Sample.sri),
-        ])
-        #expect(manifest.bundles.map(\.reference) == ["/a.js", "/b.js"])
+    @Test func `integrity attributes of a page are a manifest`() throws {
+        let manifest = try Sample.manifest(
+            """
+            <!-- <script src=/no.js integrity="\(Sample.sri)"></script> --><!doctype html><base href="/app/">
+            <script src="a.js?x=1&amp;y=2" INTEGRITY='\(Sample.sri.replacing("+", with: "&#43;"))'></script>
+            <link rel="stylesheet" integrity="" href=b.css><script>'<script src=c.js integrity=x>'</script>
+            <link rel=modulepreload href="a.js?x=1&amp;y=2" integrity="\(Sample.integrity(.sha256))">
+            <script src=d.js></script><img src=e.png integrity="\(Sample.sri)"><script integrity=sha256-x></script>
+            """)
+        #expect(manifest.format == .html)
+        #expect(manifest.base == "/app/")
+        #expect(manifest.bundles.map(\.reference) == ["a.js?x=1&y=2", "b.css"])
         #expect(manifest.bundles[0].claims.count == 2)
         #expect(BundleMeter.verdict(on: manifest.bundles[0], bytes: Sample.body) == .verified)
         #expect(BundleMeter.verdict(on: manifest.bundles[1], bytes: Sample.body).name == "unverifiable")
+    }
+
+    @Test(arguments: [
+        ("<p>no scripts", "m.html", "integrity attribute, found none"),
+        ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found a page"),
+        ("<script src=a.js></script>", "m", "integrity attribute, found none"),
+    ])
+    func `a page that says nothing, or stands where a manifest should, is refused`(
+        text: String, file: String, complaint: String
+    ) {
+        let error = #expect(throws: ManifestError.self) { try Manifest(Array(text.utf8), file: file) }
+        #expect(error?.detail.contains(complaint) == true)
     }
 
     @Test func `all lists of a service worker are read`() throws {

@@ -185,6 +185,12 @@ struct FormatSample: Sendable, CustomTestStringConvertible {
 
     private static let lists = [
         FormatSample(
+            name: "page", format: .html,
+            text: """
+                <!doctype html><link rel=stylesheet href=/a.css integrity=\(Sample.integrity(.sha256))>
+                <script src=/app.js integrity="\(Sample.sri)" crossorigin></script>
+                """, reference: "/app.js", count: 2),
+        FormatSample(
             name: "md5sum", format: .checksums,
             text: "\(Sample.md5)  js/app.js\n5540bd44cbcb967efef932bc8381f886 *img/logo 1.png\n",
             reference: "js/app.js",

@@ -56,44 +56,4 @@ import Web
 
     private static let monday = "Mon, 06 Jan 2025 10:00:00 GMT"
     private static let tuesday = "Tue, 07 Jan 2025 10:00:00 GMT"
-
-    @Test(
-        arguments: [
-            ("\"a\"", monday, "\"a\"", monday, nil), ("\"a\"", monday, "\"b\"", tuesday, "ETag"),
-            // One file on two servers, and one body in two codings.
-            ("\"a\"", monday, "\"b\"", monday, nil), ("\"a\"", monday, "W/\"a\"", tuesday, nil),
-            ("\"a\"", nil, "\"a-gzip\"", nil, nil), ("\"a--br\"", nil, "\"a;zstd\"", nil, nil),
-            ("\"a\"", nil, "\"b\"", nil, "ETag"), (nil, monday, nil, tuesday, "Last-Modified"),
-            (nil, monday, nil, monday, nil),
-            (nil, monday, nil, nil, nil), ("\"a\"", nil, nil, monday, nil), (nil, nil, nil, nil, nil),
-        ] as [(String?, String?, String?, String?, String?)])
-    func `two answers for one URL are of one generation or of two`(
-        tag: String?, date: String?, laterTag: String?, laterDate: String?, by: String?
-    ) {
-        func sighting(_ tag: String?, _ date: String?) -> Sighting {
-            var fields = HTTPFields()
-            if let tag { fields.append("ETag", tag) }
-            if let date { fields.append("Last-Modified", date) }
-            return Sighting(fields)
-        }
-        let skew = sighting(tag, date).skew(with: sighting(laterTag, laterDate))
-        if case .generation(let found, _, _)? = skew { #expect(found == by) } else { #expect(by == nil) }
-    }
-
-    @Test func `copies of a manifest that name different versions are of two generations`() throws {
-        func manifest(_ version: String) throws -> Manifest {
-            try Sample.manifest("{\"version\": \"\(version)\", \"start\": [\"/\"]}")
-        }
-        #expect(try manifest("1").skew(with: manifest("2")) == .generation(by: "version", first: "1", second: "2"))
-        #expect(try manifest("1").skew(with: manifest("1")) == nil)
-        #expect(try manifest("1").skew(with: Manifest(.weex)) == nil)
-    }
-
-    @Test func `digests decide where both are known`() {
-        var one = Sighting(["ETag": "\"a\""], digest: Sample.digest(.sha256))
-        let same = Sighting(["ETag": "\"b\""], digest: Sample.digest(.sha256))
-        #expect(one.skew(with: same) == nil)
-        one.digest = Sample.digest(.sha256, of: Sample.altered)
-        #expect(one.skew(with: same)?.description.hasPrefix("it changed between two answers: SHA-256 was") == true)
-    }
 }

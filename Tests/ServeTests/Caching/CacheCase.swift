@@ -89,6 +89,7 @@ extension CacheCase.Step {
     func with(_ lines: String...) -> Self { with { $0.request += lines } }
     func sending(_ lines: String...) -> Self { with { $0.sent += lines } }
     func getting(_ lines: String...) -> Self { with { $0.gets += lines } }
+    var showingAnything: Self { with { $0.shows = .anything } }
     func showing(_ text: String) -> Self { with { $0.shows = .text(text) } }
     func saying(_ body: String) -> Self { with { $0.said?.body = body } }
     func answering(_ status: Int) -> Self { with { $0.status = status } }

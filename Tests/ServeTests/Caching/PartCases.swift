@@ -89,7 +89,9 @@ import Testing
                 .showing("0123456789"), cut(2, "5-6", "56", "5-6/10")),
         CacheCase(
             "a part does not take the place of the whole", whole,
-            part(1, "0-4/10", "01234").with("Cache-Control: no-cache").answering(206).sending("!Range"), full(2)),
+            // To who did not ask for one it is no answer.
+            .asks(1, "Content-Range: bytes 0-4/10", status: 206).saying("01234").with("Cache-Control: no-cache")
+                .answering(504).showingAnything.sending("!Range"), full(2)),
         CacheCase("what does not tell which part it is", part(0, "0-4/10", "01234", asked: "0-4").without, .asks(1)),
         CacheCase(
             "a refusal is the client's",

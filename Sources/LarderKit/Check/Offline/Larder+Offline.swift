@@ -35,7 +35,7 @@ extension Larder {
                 throw LarderError(.input, error.description)
             }
             do throws(StoreError) {
-                var walk = OfflineWalk(reader, scope, obeysRobots: settings.robots == .obey, manners: settings.manners)
+                var walk = OfflineWalk(reader, scope, settings)
                 try reader.steadily { () throws(StoreError) in try walk.run(held, interruption) }
                 let faults = try BodyProof.faults(
                     of: walk.bodies, in: folder, isQuick: options.isQuick, interruption,

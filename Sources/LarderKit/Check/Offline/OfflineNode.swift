@@ -12,6 +12,8 @@ struct OfflineNode {
         /// The site itself says that there is no such thing.
         case gone(status: Int)
         case missing(String)
+        /// It was not asked for; why.
+        case leftOut(String)
         /// Held, and what it needs was never written down.
         case unlisted(Int)
         /// Not of the site, not wanted, or no link after all.

@@ -26,6 +26,7 @@ extension OfflineWalk {
         case .redirects: return found(.verified)
         case .gone(let status): return found(.gone, "the server answered \(status)")
         case .missing(let reason): return found(.missing, reason)
+        case .leftOut(let reason): return found(.leftOut, reason)
         case .unlisted(let place):
             return faults[place].map { found($0.verdict, $0.detail) }
                 ?? found(.unverifiable, "it is held, and what it needs was never written down; prefetch it again")

@@ -9,6 +9,7 @@ struct OfflineWalk {
     private var scope: Scope
     private let obeysRobots: Bool
     private let manners: PageManners
+    private let leftOut: LeftOut?
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
     /// By the store's numbers of URLs; -1 where none is known.
@@ -24,11 +25,12 @@ struct OfflineWalk {
 
     private static let mostRedirects = 20
 
-    init(_ reader: StoreReader, _ scope: Scope, obeysRobots: Bool, manners: PageManners) {
+    init(_ reader: StoreReader, _ scope: Scope, _ settings: SiteSettings) {
         self.reader = reader
         self.scope = scope
-        self.obeysRobots = obeysRobots
-        self.manners = manners
+        obeysRobots = settings.robots == .obey
+        manners = settings.manners
+        leftOut = settings.leftOut
     }
 
     mutating func run(_ site: Site, _ interruption: Interruption) throws(StoreError) {
@@ -87,7 +89,7 @@ struct OfflineWalk {
         nodes[number].isGuess = node.isGuess && isGuess
         nodes[number].depth = min(node.depth, depth)
         switch node.state {
-        case .ignored:
+        case .ignored, .leftOut:
             nodes[number].state = .waiting
             enqueue(number)
         case .redirects(let target): hearAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
@@ -107,11 +109,7 @@ struct OfflineWalk {
             return
         }
         guard let response = try reader.find(url)?.response else {
-            var isWanted = node.isRequisite || node.isStart
-            if !isWanted { isWanted = try mayFetch(url) }
-            let doubt = manners.obeysNoindex && !node.isRequisite ? ", perhaps since it says noindex" : ""
-            nodes[number].state =
-                isWanted && !node.isGuess ? .missing("the larder does not hold it" + doubt) : .ignored
+            nodes[number].state = node.isGuess ? .ignored : try absence(of: url, node)
             return
         }
         if response.status == 404 || response.status == 410 {
@@ -123,6 +121,17 @@ struct OfflineWalk {
         } else {
             nodes[number].state = .missing("the server answered \(response.status)")
         }
+    }
+
+    /// What a page needs is missed whatever kept it out; of pages the user may have wanted to do without some.
+    private mutating func absence(of url: WebURL, _ node: OfflineNode) throws(StoreError) -> OfflineNode.State {
+        if !node.isRequisite, !node.isStart {
+            if let rule = try robotsRule(against: url) { return .leftOut("robots.txt says \(rule)") }
+            if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
+            if try isNofollowed(url) { return .leftOut("what links to it says nofollow") }
+        }
+        let doubt = manners.obeysNoindex && !node.isRequisite ? ", perhaps since it says noindex" : ""
+        return .missing("the larder does not hold it" + doubt)
     }
 
     private func verdict(on url: WebURL, _ node: OfflineNode) -> ScopeVerdict {
@@ -207,15 +216,17 @@ struct OfflineWalk {
         return true
     }
 
-    /// Whether those who link to it, and robots.txt as it is held, let the page be asked for.
-    private mutating func mayFetch(_ page: WebURL) throws(StoreError) -> Bool {
-        if manners.nofollow == .links {
-            var marks = LinkMarks(reader, manners: manners)
-            let referrers = try reader.referrers(of: page.href)
-            if try marks.keepsFromFollowing(page, linkedFrom: referrers) { return false }
-        }
-        guard obeysRobots else { return true }
-        if let known = robots[page.origin] { return known.allows(page.target) }
+    /// Whether everybody who links to the page asks for it not to be followed.
+    private func isNofollowed(_ page: WebURL) throws(StoreError) -> Bool {
+        guard manners.nofollow == .links else { return false }
+        var marks = LinkMarks(reader, manners: manners)
+        return try marks.keepsFromFollowing(page, linkedFrom: try reader.referrers(of: page.href))
+    }
+
+    /// The rule of robots.txt, as it is held, that keeps the page from being asked for; nil when none does.
+    private mutating func robotsRule(against page: WebURL) throws(StoreError) -> String? {
+        guard obeysRobots else { return nil }
+        if let known = robots[page.origin] { return known.refusal(of: page.target) }
         var rules = RobotsRules.allowsAll
         if let url = WebURL("/robots.txt", base: page), let body = try reader.body(at: url),
             let content = try reader.content(of: body)
@@ -224,6 +235,13 @@ struct OfflineWalk {
             rules = RobotsFile(bytes.span).rules(for: Larder.productToken)
         }
         robots[page.origin] = rules
-        return rules.allows(page.target)
+        return rules.refusal(of: page.target)
+    }
+}
+
+extension RobotsRules {
+    /// The text of the rule that refuses the target; nil when it may be asked for.
+    fileprivate func refusal(of target: String) -> String? {
+        allows(target) ? nil : "Disallow: \(decidingRule(for: target)?.text ?? "/")"
     }
 }

@@ -1,16 +1,18 @@
 internal import Bundles
 internal import Fetch
 internal import Store
-internal import Web
 
 /// What looking at a body says of it, before it is known at which URL.
 struct Examination: Sendable {
     var finding: Finding
+    /// Of a body that does not match: what other releases are held against.
+    private(set) var measured: Measurement?
 
     static func missing(_ reason: String) -> Examination { Examination(Finding(.missing(reason))) }
 
-    init(_ finding: Finding) {
+    init(_ finding: Finding, measured: Measurement? = nil) {
         self.finding = finding
+        if case .mismatch = finding.verdict { self.measured = measured }
     }
 
     /// Reads the body and compares it with what the bundle says. One that cannot be read could not be had.
@@ -20,24 +22,40 @@ struct Examination: Sendable {
         let meter = BundleMeter(bundle, isCoded: isCoded)
         do throws(StoreError) {
             try content.eachPiece { meter.update($0) }
-            finding = meter.finding()
+            let measured = meter.measurement()
+            self.init(bundle.finding(on: measured), measured: measured)
         } catch {
-            finding = Finding(.missing(error.description))
+            self = .missing("cannot \(error.doing) it: \(error.detail)")
         }
     }
 
     /// Adds where a body that does not match first differs from one that does.
     mutating func compare(_ content: BodyContent, with good: GoodBody) {
-        guard case .mismatch(var mismatch) = finding.verdict, let found = BodyPieces(content),
-            let expected = BodyPieces(good.content)
+        guard case .mismatch = finding.verdict, let found = BodyPieces(content),
+            let expected = BodyPieces(good.content),
+            let difference = Difference.first(expected: expected.next, found: found.next)
         else { return }
-        mismatch.difference = Difference.first(expected: { expected.next() }, found: { found.next() })
+        add(difference, from: good)
+    }
+
+    mutating func add(_ difference: Difference, from good: GoodBody) {
+        add(difference, from: good.place, byteCount: good.content.byteCount)
+    }
+
+    mutating func add(_ difference: Difference, from place: String, byteCount: Int?) {
+        guard case .mismatch(var mismatch) = finding.verdict else { return }
+        mismatch.add(difference, from: byteCount)
         finding.verdict = .mismatch(mismatch)
-        finding.remarks.append("compared with what is in \(good.place)")
+        finding.remarks.append("compared with what is in \(place)")
+    }
+
+    /// Nobody has said yet where it differs.
+    var lacksDifference: Bool {
+        if case .mismatch(let mismatch) = finding.verdict { mismatch.difference == nil } else { false }
     }
 
     /// A body that was found to match, and where.
-    struct GoodBody {
+    struct GoodBody: Sendable {
         let place: String
         let content: BodyContent
     }
@@ -56,25 +74,14 @@ extension Verdict {
     /// With the sizes of a mismatch, where those are not what differs.
     fileprivate var fullDetail: String? {
         guard case .mismatch(let mismatch) = self, let found = mismatch.foundByteCount else { return detail }
-        let expected = mismatch.expectedByteCount
-        if let expected, expected != found { return detail }
-        return mismatch.description + (expected == nil ? "; it has \(found) bytes" : "; both have \(found) bytes")
-    }
-}
-
-extension Bundle {
-    /// With what its response says of it.
-    func adding(_ fields: HTTPFields) -> Bundle {
-        var bundle = self
-        bundle.claims += Claim.list(from: fields)
-        return bundle
-    }
-}
-
-extension HTTPFields {
-    /// The body had a content coding when it was sent.
-    var isCoded: Bool {
-        self["Content-Encoding"].map { !$0.isEmpty && $0.lowercased() != "identity" } ?? false
+        guard !mismatch.isOfSizes else { return detail }
+        let sizes =
+            switch mismatch.expectedByteCount {
+            case nil: "it has \(found) bytes"
+            case found: "both have \(found) bytes"
+            case let expected?: "it has \(found) bytes, and the right one \(expected)"
+            }
+        return "\(mismatch.description); \(sizes)"
     }
 }
 

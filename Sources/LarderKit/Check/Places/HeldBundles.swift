@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Digest
+internal import Fetch
 internal import Store
 internal import Web
 
@@ -10,10 +11,12 @@ struct HeldBundles {
     private var md5s: KnownMD5s
     /// The visit that is looked at, published or not; nil for what the larder shows.
     private let visit: Int64?
+    private let evidence: Evidence
 
-    init(_ reader: StoreReader, visit: Int64? = nil) {
+    init(_ reader: StoreReader, visit: Int64? = nil, _ evidence: Evidence = Evidence([])) {
         self.reader = reader
         self.visit = visit
+        self.evidence = evidence
         md5s = KnownMD5s(reader)
     }
 
@@ -24,7 +27,7 @@ struct HeldBundles {
         // What is gone or cut short is not there, whatever is known of it.
         guard let content = try reader.content(of: body) else { return Self.isGone }
         let fields = HTTPFields(block: response.fields.utf8.span)
-        let bundle = bundle.adding(fields)
+        let bundle = bundle.adding(fields, evidence)
         let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
         guard wanted.isSubset(of: Self.known), let sha256 = Digest(.sha256, bytes: body.sha256) else {
             return Examination(of: content, as: bundle, isCoded: fields.isCoded)
@@ -38,8 +41,9 @@ struct HeldBundles {
                 return .missing(error.description)
             }
         }
-        let measured = Measurement.Body(byteCount: body.byteCount, digests: digests)
-        return Examination(bundle.finding(on: Measurement(decoded: measured, encoded: fields.isCoded ? nil : measured)))
+        let decoded = Measurement.Body(byteCount: body.byteCount, digests: digests)
+        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded)
+        return Examination(bundle.finding(on: measured), measured: measured)
     }
 
     /// Keeps the MD5s that were computed.

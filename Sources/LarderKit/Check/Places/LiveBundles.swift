@@ -1,121 +1,86 @@
 internal import Bundles
 internal import Fetch
 internal import Store
-internal import Synchronization
 internal import Web
 
-/// Fetches bundles side by side, and hashes them on threads of its own while others come.
+/// Fetches bundles on a few threads, each of which hashes what comes to it: no body is ever held.
 struct LiveBundles {
-    private struct Job {
-        let number: Int
-        let body: FetchedBody
-    }
+    private let targets: [CheckTarget]
+    /// Its place in the targets' URLs.
+    private let base: Int
+    private let evidence: Evidence
+    private let interruption: Interruption
+    private let tally: WorkTally
 
-    private struct Queue {
-        var jobs: [Job] = []
-        var isClosed = false
-    }
+    /// A core can hash what two fetch; more connections than these in all would be no manners.
+    private static let mostThreads = 4
+    private static let mostRunning = 16
+    /// When everything is wrong, to ask for all of it again would say nothing new.
+    private static let mostAskedAgain = 100
 
-    private let queue = Gate(Queue())
-    private let found: Found
-    private let threads: [NamedThread]
-
-    /// Bodies that wait to be hashed; then the network waits.
-    private static let mostWaiting = 16
-
-    /// - Parameter good: a body of the bundle with this number that was found to match elsewhere.
-    private init(_ targets: [CheckTarget], good: @escaping @Sendable (Int) -> Examination.GoodBody?) throws(StoreError)
-    {
-        let found = Found(targets.count)
-        self.found = found
-        var threads: [NamedThread] = []
-        for number in 1...max(1, min(Machine.coreCount, targets.count)) {
-            threads.append(
-                try NamedThread.start("larder-hash-\(number)") { [queue] in
-                    while let job = Self.next(queue) {
-                        let content = BodyContent(job.body)
-                        var examination = Examination(of: content, as: targets[job.number].bundle)
-                        if case .mismatch = examination.finding.verdict, let good = good(job.number) {
-                            examination.compare(content, with: good)
-                        }
-                        job.body.discard()
-                        found.put(job.number, examination)
-                    }
-                })
-        }
-        self.threads = threads
+    init(_ targets: [CheckTarget], base: Int, _ evidence: Evidence, _ interruption: Interruption, _ tally: WorkTally) {
+        self.targets = targets
+        self.base = base
+        self.evidence = evidence
+        self.interruption = interruption
+        self.tally = tally
     }
 
     /// Nil for what an interruption left undone. Blocks.
     ///
-    /// - Parameter base: its place in the targets' URLs.
-    static func examine(
-        _ targets: [CheckTarget], base: Int, _ interruption: Interruption, _ tally: WorkTally,
-        good: @escaping @Sendable (Int) -> Examination.GoodBody?
-    ) throws(LarderError) -> [Examination?] {
-        let team: LiveBundles
-        do throws(StoreError) {
-            team = try LiveBundles(targets, good: good)
+    /// - Parameter good: a body of the bundle with this number that was found to match elsewhere.
+    func examine(_ good: (Int) -> Examination.GoodBody?) throws(LarderError) -> [Examination?] {
+        var looks = try look(targets.indices.map { LiveBodies.Task(number: $0) }, tally)
+        let coded = looks.indices.filter { looks[$0]?.wantsEncoded == true }
+        for (number, look) in zip(coded, try look(coded.map { .init(number: $0, keepsCoding: true) })) {
+            guard let look, let first = looks[number] else { continue }
+            looks[number]?.examination = first.examination(withEncoded: look)
+        }
+        let doubtful = looks.indices.filter { looks[$0]?.isDoubtful == true }.prefix(Self.mostAskedAgain)
+        let again = doubtful.map { LiveBodies.Task(number: $0, good: good($0)) }
+        for (task, look) in zip(again, try look(again)) {
+            guard let look, let first = looks[task.number] else { continue }
+            looks[task.number]?.examination = first.examination(askedAgain: look, comparedWith: task.good)
+        }
+        return looks.map { $0?.examination }
+    }
+
+    /// Where bodies that are at hand and do not match first differ from what comes; nil where that says nothing.
+    func differences(of bodies: [(number: Int, content: BodyContent)]) throws(LarderError) -> [Difference?] {
+        let tasks = bodies.prefix(Self.mostAskedAgain).map {
+            LiveBodies.Task(number: $0.number, good: Examination.GoodBody(place: "", content: $0.content))
+        }
+        return try look(tasks).map { $0?.difference?.reversed }
+    }
+
+    /// What came of each task, in their order. What fails in this machine says nothing about a bundle, and would go on for all
+    /// the others.
+    private func look(_ tasks: [LiveBodies.Task], _ tally: WorkTally? = nil) throws(LarderError) -> [LiveLook?] {
+        guard !tasks.isEmpty else { return [] }
+        let threads = min(Machine.coreCount, Self.mostThreads)
+        let (targets, base, evidence, interruption) = (targets, base, evidence, interruption)
+        do throws(FetchFailure) {
+            return try WorkTeam.share(tasks.count, atMost: threads, named: "larder-live", interruption) {
+                (next, give) throws(FetchFailure) in
+                let bodies = LiveBodies(tasks, targets, evidence)
+                try FetchBatch.run(
+                    options: .forReading, running: max(1, Self.mostRunning / threads), receiver: bodies,
+                    interruption: interruption,
+                    next: {
+                        guard let place = next() else { return nil }
+                        let task = tasks[place]
+                        var request = FetchRequest(number: UInt32(place), url: targets[task.number].urls[base])
+                        request.keepsCoding = task.keepsCoding
+                        return request
+                    },
+                    each: { place, outcome in
+                        give(place, bodies.look(place, outcome))
+                        tally?.add()
+                    })
+                if let failure = bodies.failure { throw failure }
+            }
         } catch {
             throw LarderError(error)
         }
-        var stopped: LarderError?
-        let outcome = Result { () throws(FetchFailure) in
-            try FetchBatch.run(
-                targets.map { $0.urls[base] }, options: .forReading, interruption: interruption
-            ) { number, outcome in
-                tally.add()
-                switch outcome {
-                case .failure(let failure) where failure.kind == .machine:
-                    // It says nothing about the bundle, and would go on for all the others.
-                    stopped = stopped ?? LarderError(failure, fetching: targets[number].urls[base])
-                    interruption.request()
-                case .failure(let failure):
-                    team.found.put(number, .missing(failure.description))
-                case .success(let body):
-                    team.add(Job(number: number, body: body))
-                }
-            }
-        }
-        team.finish()
-        if let stopped { throw stopped }
-        if case .failure(let failure) = outcome { throw LarderError(failure) }
-        return team.found.all
-    }
-
-    private func add(_ job: Job) {
-        queue.wait { queue -> Void? in
-            guard queue.jobs.count < Self.mostWaiting else { return nil }
-            queue.jobs.append(job)
-            return ()
-        }
-    }
-
-    /// Returns when everything is hashed.
-    private func finish() {
-        queue.change { $0.isClosed = true }
-        for thread in threads { thread.join() }
-    }
-
-    /// Nil when nothing is left and nothing more comes.
-    private static func next(_ queue: Gate<Queue>) -> Job? {
-        queue.wait { queue -> Job?? in
-            if !queue.jobs.isEmpty { return .some(queue.jobs.removeFirst()) }
-            return queue.isClosed ? .some(nil) : nil
-        }
-    }
-
-    private final class Found: Sendable {
-        private let examinations: Mutex<[Examination?]>
-
-        init(_ count: Int) {
-            examinations = Mutex([Examination?](repeating: nil, count: count))
-        }
-
-        func put(_ number: Int, _ examination: Examination) {
-            examinations.withLock { $0[number] = examination }
-        }
-
-        var all: [Examination?] { examinations.withLock { $0 } }
     }
 }

@@ -11,7 +11,7 @@ enum LocalPlace: Sendable {
 
     /// Hashes on all cores; nil for what an interruption left undone.
     func examine(
-        _ targets: [CheckTarget], _ column: CheckColumn, _ interruption: Interruption
+        _ targets: [CheckTarget], _ column: CheckColumn, _ evidence: Evidence, _ interruption: Interruption
     ) throws(StoreError) -> [Examination?] {
         switch self {
         case .held(let folder):
@@ -20,7 +20,7 @@ enum LocalPlace: Sendable {
             _ = try StoreReader(folder)
             return try WorkTeam.share(targets.count, named: "larder-held", interruption) {
                 (next, give) throws(StoreError) in
-                var bundles = HeldBundles(try StoreReader(folder))
+                var bundles = HeldBundles(try StoreReader(folder), evidence)
                 while let number = next() {
                     let target = targets[number]
                     give(number, try bundles.examination(of: target.bundle, at: target.urls[column.base]))
@@ -30,7 +30,7 @@ enum LocalPlace: Sendable {
                 try kept.get()
             }
         case .folder(let folder):
-            return try WorkTeam.share(targets.count, named: "larder-files", interruption) { next, give in
+            return WorkTeam.share(targets.count, named: "larder-files", interruption) { next, give in
                 while let number = next() {
                     let path = folder.relativePath(of: targets[number].urls[column.base], base: column.root)
                     let found =

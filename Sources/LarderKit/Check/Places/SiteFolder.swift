@@ -50,7 +50,11 @@ struct SiteFolder: Sendable {
         guard !parts.contains(where: { $0.elementsEqual("..".utf8) }) else {
             return .refused("it leads out of \(path)")
         }
-        guard let real = Self.real(root + "/" + relative) else { return .nothing }
+        guard let real = Self.real(root + "/" + relative) else {
+            let code = errno
+            if code == ENOENT || code == ENOTDIR { return .nothing }
+            return .refused("cannot look at it: \(String(cString: strerror(code)))")
+        }
         guard real.utf8.starts(with: (root == "/" ? root : root + "/").utf8) else {
             return .refused("a link leads out of \(path)")
         }

@@ -7,21 +7,23 @@ enum WorkTeam {
     /// Gives what came of each task, in their order; nil for those that an interruption left undone. Blocks. The first error
     /// ends it.
     ///
-    /// - Parameter work: runs once on each thread; `next` gives it the number of its next task, nil when there is none left.
-    static func share<Value: Sendable>(
-        _ count: Int, named name: String, _ interruption: Interruption,
-        _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(StoreError) -> Void
-    ) throws(StoreError) -> [Value?] {
-        let state = State<Value>(count)
+    /// - Parameters:
+    ///   - threads: the most of them; more than there are cores never work.
+    ///   - work: runs once on each thread; `next` gives it the number of its next task, nil when there is none left.
+    static func share<Value: Sendable, Failure: Error>(
+        _ count: Int, atMost threads: Int = .max, named name: String, _ interruption: Interruption,
+        _ work: @escaping @Sendable (_ next: () -> Int?, _ give: (Int, Value) -> Void) throws(Failure) -> Void
+    ) throws(Failure) -> [Value?] {
+        let state = State<Value, Failure>(count)
         let run: @Sendable () -> Void = {
-            do throws(StoreError) {
+            do throws(Failure) {
                 try work({ interruption.isRequested ? nil : state.next() }, state.give)
             } catch {
                 state.stop(error)
             }
         }
         var helpers: [NamedThread] = []
-        let wanted = min(Machine.coreCount, count) - 1
+        let wanted = min(Machine.coreCount, threads, count) - 1
         if wanted > 0 {
             // Whoever calls works too; without helpers it only takes longer.
             for number in 1...wanted {
@@ -33,10 +35,10 @@ enum WorkTeam {
         return try state.results()
     }
 
-    private final class State<Value: Sendable>: Sendable {
+    private final class State<Value: Sendable, Failure: Error>: Sendable {
         private let count: Int
         private let begun = Atomic(0)
-        private let outcome: Mutex<(values: [Value?], failure: StoreError?)>
+        private let outcome: Mutex<(values: [Value?], failure: Failure?)>
 
         init(_ count: Int) {
             self.count = count
@@ -52,12 +54,12 @@ enum WorkTeam {
             outcome.withLock { $0.values[number] = value }
         }
 
-        func stop(_ failure: StoreError) {
+        func stop(_ failure: Failure) {
             outcome.withLock { $0.failure = $0.failure ?? failure }
             begun.store(count, ordering: .relaxed)
         }
 
-        func results() throws(StoreError) -> [Value?] {
+        func results() throws(Failure) -> [Value?] {
             let (values, failure) = outcome.withLock { $0 }
             if let failure { throw failure }
             return values

@@ -110,6 +110,7 @@ extension CheckReport.Verdict {
         switch self {
         case .verified: "It is what it should be"
         case .gone: "The site itself says that there is no such thing"
+        case .leftOut: "A limit, robots.txt or what was taken for a trap kept it out"
         case .unverifiable: "Nothing can be said of it"
         case .skew: "It is of another release than what it belongs to"
         case .missing: "It could not be had"
@@ -120,7 +121,7 @@ extension CheckReport.Verdict {
     /// Of what does not fail the check.
     fileprivate var lowerLevel: String {
         switch self {
-        case .verified, .gone: "note"
+        case .verified, .gone, .leftOut: "note"
         case .unverifiable, .skew, .missing, .mismatch: "warning"
         }
     }

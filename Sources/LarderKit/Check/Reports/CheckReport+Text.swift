@@ -6,7 +6,7 @@ extension CheckReport {
             case .site: items.flatMap(siteLines)
             case .manifest: places.count > 1 ? table : items.map(line)
             }
-        return (lines + notes.map { "note: \($0)" } + [ending]).joined(separator: "\n")
+        return (lines + notes.map { "note: \($0)" } + endings).map(\.visible).joined(separator: "\n")
     }
 
     private func line(of item: Item) -> String {
@@ -41,7 +41,7 @@ extension CheckReport {
         return lines
     }
 
-    private var ending: String {
+    private var endings: [String] {
         if places.count > 1 {
             return zip(places, places.indices).map { place, column in
                 let found = Verdict.allCases.compactMap { verdict in
@@ -49,12 +49,12 @@ extension CheckReport {
                     return count > 0 ? "\(count) \(verdict.rawValue)" : nil
                 }
                 return "\(place): " + (found.isEmpty ? "no bundles" : found.joined(separator: ", "))
-            }.joined(separator: "\n")
+            }
         }
         if case .site = subject, isClean {
-            return "\(name): \(summary); everything that its pages need is held and undamaged"
+            return ["\(name): \(summary); everything that its pages need is held and undamaged"]
         }
-        return "\(name): " + (items.isEmpty ? "no bundles" : summary)
+        return ["\(name): " + (items.isEmpty ? "no bundles" : summary)]
     }
 }
 

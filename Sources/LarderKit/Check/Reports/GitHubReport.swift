@@ -30,7 +30,7 @@ struct GitHubReport {
 
     private func level(of finding: CheckReport.Finding, of item: CheckReport.Item) -> String {
         if report.fails(finding, of: item) { return "error" }
-        return finding.verdict == .gone ? "notice" : "warning"
+        return finding.verdict == .gone || finding.verdict == .leftOut ? "notice" : "warning"
     }
 
     /// The runner reads a command up to the end of its line, and undoes these.

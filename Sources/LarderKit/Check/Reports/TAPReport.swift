@@ -50,13 +50,7 @@ struct TAPReport {
 
     /// A number sign would begin a directive, and a line feed another line.
     private static func description(_ text: String) -> String {
-        text.escaping { scalar in
-            switch scalar {
-            case "\\": "\\\\"
-            case "#": "\\#"
-            case "\n", "\r": " "
-            default: nil
-            }
-        }
+        text.escaping { $0 == "\n" || $0 == "\r" ? " " : nil }.visible
+            .escaping { $0 == "\\" || $0 == "#" ? "\\\($0)" : nil }
     }
 }

@@ -8,32 +8,67 @@ struct FolderFiles {
 
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
     init(_ root: String) throws(LarderError) {
-        try add(root, below: "")
-        paths.sort()
-    }
-
-    private mutating func add(_ folder: String, below prefix: String) throws(LarderError) {
-        guard let entries = opendir(folder) else {
+        guard let names = Self.names(in: root) else {
             throw LarderError(
                 .input,
-                "cannot open the folder \(folder): \(String(cString: strerror(errno))); name the one that the build wrote"
+                "cannot open the folder \(root): \(String(cString: strerror(errno))); name the one that the build wrote"
             )
         }
-        defer { closedir(entries) }
-        while let entry = readdir(entries) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard name != ".", name != ".." else { continue }
-            var status = stat()
-            guard lstat(folder + "/" + name, &status) == 0 else { continue }
-            switch status.st_mode & S_IFMT {
-            case S_IFREG: paths.append(prefix + name)
-            case S_IFDIR: try add(folder + "/" + name, below: prefix + name + "/")
-            case S_IFLNK: skipped.append(.init(name: prefix + name, reason: "it is a link"))
-            default: skipped.append(.init(name: prefix + name, reason: "it is no file"))
+        var folders: [String] = []
+        add(names, of: root, below: "", &folders)
+        while let folder = folders.popLast() {
+            let path = root + "/" + folder
+            if let names = Self.names(in: path) {
+                add(names, of: path, below: folder, &folders)
+            } else {
+                skip(String(folder.dropLast()), "cannot open it: \(String(cString: strerror(errno)))")
             }
         }
+        paths.sort()
+        skipped.sort { $0.name < $1.name }
+    }
+
+    private mutating func add(_ names: [[UInt8]], of folder: String, below prefix: String, _ folders: inout [String]) {
+        for bytes in names {
+            let name = String(decoding: bytes, as: UTF8.self)
+            guard name.utf8.elementsEqual(bytes) else {
+                skip(prefix + name, "its name is not UTF-8")
+                continue
+            }
+            var status = stat()
+            guard lstat(folder + "/" + name, &status) == 0 else {
+                skip(prefix + name, "cannot look at it: \(String(cString: strerror(errno)))")
+                continue
+            }
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: paths.append(prefix + name)
+            case S_IFDIR: folders.append(prefix + name + "/")
+            case S_IFLNK: skip(prefix + name, "it is a link")
+            default: skip(prefix + name, "it is no file")
+            }
+        }
+    }
+
+    private mutating func skip(_ name: String, _ reason: String) {
+        skipped.append(.init(name: name.visible, reason: reason))
+    }
+
+    /// Nil when the folder cannot be opened. One is open at a time, however deep they go.
+    private static func names(in folder: String) -> [[UInt8]]? {
+        guard let entries = opendir(folder) else { return nil }
+        defer { closedir(entries) }
+        var names: [[UInt8]] = []
+        while let entry = readdir(entries) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
+                name.withMemoryRebound(to: UInt8.self, capacity: 256) { name in
+                    Array(
+                        UnsafeBufferPointer(start: name, count: strnlen(UnsafePointer<CChar>(OpaquePointer(name)), 256))
+                    )
+                }
+            }
+            if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
+        }
+        return names
     }
 
     /// The path as a relative URL.

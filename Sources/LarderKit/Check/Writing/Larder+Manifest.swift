@@ -25,6 +25,9 @@ extension Larder {
                 try Self.manifest(ofFolder: source, interruption)
             }
         }
+        guard isLive || status.st_mode & S_IFMT != S_IFREG else {
+            throw LarderError(.input, "\(source) is a file: name the folder that it is in, or check it as it is")
+        }
         if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
         let url = try Self.startURL(source)
         let temporary = try TemporaryLarder()
@@ -33,7 +36,9 @@ extension Larder {
         guard !report.isInterrupted else { throw .interrupted }
         guard report.isPublished, let manifest = try await temporary.larder.manifest(ofHeld: url.href, types) else {
             let reason = report.missing.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
-            throw LarderError(.machine, "cannot read \(url.href): \(reason); check the address and the network")
+            let other = isLive || source.contains("://") ? "" : "; a folder of that name is not there either"
+            throw LarderError(
+                .machine, "cannot read \(url.href): \(reason); check the address and the network\(other)")
         }
         let missing = report.missing.map { ManifestReport.Skipped(name: $0.url, reason: $0.reason) }
         return ManifestReport(
@@ -45,21 +50,17 @@ extension Larder {
         ofFolder path: String, _ interruption: Interruption
     ) throws(LarderError) -> ManifestReport {
         let files = try FolderFiles(path)
-        let found: [Result<Bundle, StoreError>?]
-        do throws(StoreError) {
-            found = try WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
-                while let number = next() {
-                    let name = files.paths[number]
-                    let content = BodyContent.file(path: path + "/" + name)
-                    give(
-                        number,
-                        Result { () throws(StoreError) in
-                            try Bundle(FolderFiles.reference(to: name), of: content)
-                        })
-                }
+        guard !files.paths.isEmpty || !files.skipped.isEmpty else {
+            throw LarderError(.input, "\(path) has no files: name the folder that the build wrote")
+        }
+        let found = WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
+            while let number = next() {
+                let name = files.paths[number]
+                let content = BodyContent.file(path: path + "/" + name)
+                give(
+                    number,
+                    Result { () throws(StoreError) in try Bundle(FolderFiles.reference(to: name), of: content) })
             }
-        } catch {
-            throw LarderError(error)
         }
         guard !interruption.isRequested else { throw .interrupted }
         var manifest = Manifest()
@@ -67,7 +68,7 @@ extension Larder {
         for (name, entry) in zip(files.paths, found) {
             switch entry {
             case .success(let bundle): manifest.bundles.append(bundle)
-            case .failure(let failure): skipped.append(.init(name: name, reason: failure.detail))
+            case .failure(let failure): skipped.append(.init(name: name.visible, reason: failure.detail))
             case nil: break
             }
         }

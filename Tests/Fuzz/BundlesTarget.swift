@@ -1,0 +1,64 @@
+internal import Bundles
+internal import Web
+
+/// Manifests of every form, and what is written of them.
+struct BundlesTarget: Target {
+    let name = "bundles"
+    let suffixes = [".bundles"]
+    let pieces = [
+        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "null", "0", "-1", "1e99", "true", "\n", "\r\n", "\0",
+        "\"bundles\":[", "\"url\":", "\"md5\":", "\"integrity\":", "\"size\":", "\"file\":", "\"hash\":", "\"assets\":",
+        "\"files\":", "\"imports\":", "\"entrypoints\":", "\"hashTable\":", "\"pages\":", "\"src\":", "\"revision\":",
+        "d41d8cd98f00b204e9800998ecf8427e", "sha256-", "sha384-AAAA", " *", "  ", "MD5 (", ") = ", "SIZE (a) = ",
+        "\\\\",
+        "precacheAndRoute([", "self.__precacheManifest", "'", "`", "//", "/*", "*/", "void 0", "../", "//", "%2F", "?",
+        "#",
+        "<script src=", "<link href=", " integrity=", "<base href=", "<!--", "&#43;", "\u{FEFF}", "ü",
+    ]
+    private static let body = Array("body".utf8)
+
+    func fault(_ input: [UInt8]) -> String? {
+        for format in [nil] + ManifestFormat.allCases.map(Optional.some) {
+            let manifest: Manifest
+            do throws(ManifestError) {
+                manifest = try Manifest(input, file: "m", format: format)
+            } catch {
+                guard error.position.line > 0, error.position.column > 0, !error.detail.isEmpty else {
+                    return "a refusal: \(error)"
+                }
+                continue
+            }
+            if let format, manifest.format != format { return "a form: \(manifest.format) for \(format)" }
+            if let fault = fault(in: manifest) { return fault }
+        }
+        return nil
+    }
+
+    private func fault(in manifest: Manifest) -> String? {
+        var seen: Set<String> = []
+        for bundle in manifest.bundles {
+            guard !bundle.reference.isEmpty, seen.insert(bundle.reference).inserted else {
+                return "a reference: \(bundle.reference)"
+            }
+            let verdict = BundleMeter.verdict(on: bundle, bytes: Self.body)
+            switch verdict {
+            case .verified where !bundle.isProvable: return "proven by nothing: \(bundle)"
+            case .missing, .skew: return "a verdict: \(verdict)"
+            case .verified, .mismatch, .unverifiable: break
+            }
+            _ = HashedName(bundle.reference)?.family
+        }
+        var releases = KnownReleases()
+        releases.add(manifest, name: "other")
+        let text = manifest.json
+        // Other forms list what has no digest, or none that ours has.
+        guard manifest.format == .larder else { return nil }
+        do throws(ManifestError) {
+            let again = try Manifest(Array(text.utf8), file: "m", format: .larder)
+            guard Set(again.bundles.map(\.reference)) == seen else { return "what was written: \(text)" }
+        } catch {
+            return "what was written: \(error) in \(text)"
+        }
+        return nil
+    }
+}
