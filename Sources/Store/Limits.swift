@@ -9,6 +9,8 @@ package enum Limits {
     /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or after this time.
     static let openBodyBytes = 32 * 1024 * 1024
     static let openRowBytes = 1024 * 1024
+    /// What a writer keeps of the database in memory: what does not fit is written more than once in a transaction.
+    static let writerCacheKiB = 8 * 1024
     static let openTime = Duration.milliseconds(250)
     /// How much may wait for the writer before those who add have to wait.
     static let queuedBytes = 2 * 1024 * 1024

@@ -11,6 +11,7 @@ package final class StoreWriter {
     private let findURL: Statement
     private let addURL: Statement
     private let addResponse: Statement
+    private let replaceResponse: Statement
     private let addLinks: Statement
     /// The rows of the URLs that have a number in one visit, by number; 0 where it is not known yet.
     private var rows: [Int64] = []
@@ -43,12 +44,11 @@ package final class StoreWriter {
         bodies = try BodyRows(folder, connection)
         findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
         addURL = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
-        addResponse = try connection.prepare(
-            """
-            INSERT OR REPLACE INTO response
-                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """)
+        // To be able to take back half of a replacement, SQLite copies every page that it changes. It is rare.
+        (addResponse, replaceResponse) = (
+            try connection.prepare("INSERT OR IGNORE \(Self.response)"),
+            try connection.prepare("INSERT OR REPLACE \(Self.response)")
+        )
         addLinks = try connection.prepare(
             """
             INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
@@ -263,12 +263,21 @@ package final class StoreWriter {
             case .new(let new): try bodies.row(of: new)
             case .held(let held): try bodies.row(ofHeld: held)
             }
-        try addResponse.run(
+        let values: [SQLValue] = [
             .integer(url), .integer(visit.id), .text(response.request.text), .text(response.variant),
             .integer(Int64(response.status)), .integer(Int64(response.role)),
             .integer(Int64(response.flags.rawValue)), .integer(response.requested), .integer(response.fetched),
-            .optional(response.type), .optional(referrer), .optional(body), .text(response.fields))
+            .optional(response.type), .optional(referrer), .optional(body), .text(response.fields),
+        ]
+        try addResponse.run(values, doing: "write to")
+        if connection.changedRowCount == 0 { try replaceResponse.run(values, doing: "write to") }
     }
+
+    private static let response = """
+        INTO response
+            (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        """
 
     private func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
         func list(_ targets: [NewLinks.Target]) throws(StoreError) -> SQLValue {

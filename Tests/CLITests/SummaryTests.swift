@@ -32,7 +32,9 @@ import Testing
         #expect(ending.status == 1)
         let lines = ending.output.split(separator: "\n")
         #expect(lines.count <= 24, "\(ending.output)")
-        #expect(ending.output.contains("  34 missing that pages need offline:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"))
+        #expect(
+            ending.output.contains(
+                "  34 missing that pages need offline:\n    30 at 127.0.0.1:\(origin.port): the server answered 404\n"))
         #expect(
             ending.output.contains("      such as \(origin.url("/gone0.png"))\n      by way of \(origin.url("/"))\n"))
         #expect(ending.output.contains("    4 at nowhere.invalid: host not found"))

@@ -74,18 +74,30 @@ final class Recall {
         }
     }
 
-    /// Hands over what the held body links to; what `new` gives no number comes as new again. False when that was never kept: then the body has to be looked into.
+    /// Hands over what the held body links to, first what is known; what `new` gives no number comes as new again. False
+    /// when that was never kept: then the body has to be looked into.
     func eachLink(
         of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
     ) throws(StoreError) -> Bool {
         guard held.body != nil else { return true }
         guard let lists = try reader.linkNumbers(of: held) else { return false }
-        try reader.steadily { () throws(StoreError) in
-            for (numbers, role) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
-                for number in numbers { try follow(number, role, known, new) }
+        var unknown: [(number: Int64, kind: LinkClass)] = []
+        for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
+            for number in numbers {
+                if let heard = self.number(of: number) { known(heard, kind) } else { unknown.append((number, kind)) }
             }
         }
+        guard !unknown.isEmpty else { return true }
+        try reader.steadily { () throws(StoreError) in
+            for (number, kind) in unknown { try follow(number, kind, known, new) }
+        }
         return true
+    }
+
+    /// The frontier's number for one of the store's; nil when it has none yet.
+    private func number(of number: Int64) -> UInt32? {
+        let place = Int(number)
+        return place < numbers.count ? numbers[place] : nil
     }
 
     /// How a link was listed.
@@ -98,8 +110,9 @@ final class Recall {
     private func follow(
         _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32?
     ) throws(StoreError) {
+        // One page may list it twice.
+        if let heard = self.number(of: number) { return known(heard, kind) }
         let place = Int(number)
-        if place < numbers.count, let heard = numbers[place] { return known(heard, kind) }
         guard let href = try reader.address(of: number), let url = WebURL(href) else { return }
         if place >= numbers.count {
             numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))

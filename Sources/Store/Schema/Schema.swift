@@ -20,7 +20,11 @@ enum Schema {
             try connection.execute("COMMIT", doing: "set up")
         }
         try checkOurs(connection)
-        try connection.execute("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;", doing: "set up")
+        try connection.execute(
+            """
+            PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
+            PRAGMA cache_size = -\(Limits.writerCacheKiB);
+            """, doing: "set up")
     }
 
     /// A database that somebody has begun to create, or that a killed run left so.
