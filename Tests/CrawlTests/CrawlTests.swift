@@ -54,6 +54,23 @@ import Web
         #expect(Set(origin.requests.map(\.target)).count == origin.requests.count)
     }
 
+    @Test func `a large film is kept as it was sent, and nothing of the page before counts as its links`() throws {
+        let film = (0..<1_500_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }
+        let links = (0..<50).map { "<a href=/\($0)>x</a>" }.joined()
+        origin.on("/", .page("<a href=/film>film</a><a href=/last>last</a>" + links))
+        origin.on("/film", .file(film, type: "video/mp4"))
+        origin.on("/last", .page("last"))
+        _ = try crawl()
+        let reader = try StoreReader(folder)
+        let response = try #require(try reader.response(for: origin.url("/film")))
+        let body = try #require(response.body)
+        #expect(try #require(try reader.content(of: body)).load() == film)
+        #expect(body.form == "opaque")
+        #expect(try reader.linkNumbers(of: response)?.pages.isEmpty == true)
+        #expect(scratch.names(in: "bodies").count == 1)
+        #expect(scratch.names(in: "incoming").isEmpty)
+    }
+
     @Test func `what is missing is told with the way that led to it`() throws {
         origin.on("/", .page("<a href=/two>two</a>"))
         origin.on("/two", .page("<img src=/gone.png><a href=/dead>dead</a>"))

@@ -71,12 +71,18 @@ final class ScanWorker {
             let bytes = try BodyContent.file(path: path).load()
             response.body.discard()
             return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
-        case .file(let path, let byteCount) where byteCount <= Self.largestScan:
+        case .file(let path, let byteCount):
             let content = BodyContent.file(path: path)
-            return try describe(try content.load(), content, response.fields, job, into: &result)
-        case .file(let path, _):
-            return try NewBody(
-                .file(path: path), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+            let isOpaque = job.role != .guide && BodyFormat.isOpaque(response.fields.contentType)
+            guard isOpaque || byteCount > Self.largestScan else {
+                return try describe(try content.load(), content, response.fields, job, into: &result)
+            }
+            references.removeAll()
+            read(response.fields, LinkTable(), of: job, into: &result)
+            guard !result.isLeftOut else { return nil }
+            let body = try NewBody(content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+            if job.role == .page { result.print = ContentPrint(digest: body.fingerprint, byteCount: byteCount) }
+            return body
         }
     }
 

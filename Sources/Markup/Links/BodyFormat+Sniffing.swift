@@ -23,6 +23,9 @@ extension BodyFormat {
         }
     }
 
+    /// Whether the media type alone says that there is nothing to be found in it.
+    package static func isOpaque(_ mediaType: MediaType?) -> Bool { named(mediaType?.essence ?? "") == .opaque }
+
     /// What a media type says; nil when it says nothing of use.
     private static func named(_ essence: String) -> BodyFormat? {
         switch essence {
