@@ -105,6 +105,7 @@ final class PackWriter {
         guard fdatasync(file) == 0 else { throw StoreError(errno, doing: "sync", path: pack.path) }
         guard isNew else { return }
         try BodyFiles.sync(folder.packs)
+        try BodyFiles.sync(folder.path)
         isNew = false
     }
 
