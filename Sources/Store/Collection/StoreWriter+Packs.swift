@@ -25,10 +25,12 @@ extension StoreWriter {
         var wasteful: [(Pack, [Piece])] = []
         let piecesByPack = try pieces()
         for pack in folder.packList {
-            let pieces = piecesByPack[pack.number] ?? []
+            // One that was cut short, or of which nonsense is said, is an inspection's to judge.
+            guard let pieces = piecesByPack[pack.number] ?? [], let size = pack.byteCount,
+                pieces.last?.end ?? 0 <= size
+            else { continue }
             let live = pieces.reduce(0) { $0 + $1.byteCount }
-            // One that was cut short is an inspection's to judge.
-            guard let size = pack.byteCount, live < size, pieces.last?.end ?? 0 <= size else { continue }
+            guard live < size else { continue }
             try punchHoles(in: pack, around: pieces)
             let allowed = wasteAllowed * (Double(live) + Self.block)
             if Double(pack.byteCountOnDisk - live) > allowed { wasteful.append((pack, pieces)) }
@@ -63,14 +65,21 @@ extension StoreWriter {
         }
     }
 
-    /// What is in each pack, in its order.
-    private func pieces() throws(StoreError) -> [Int64: [Piece]] {
+    /// What is in each pack, in its order; nil for a pack of which the database says what cannot be.
+    private func pieces() throws(StoreError) -> [Int64: [Piece]?] {
         var pieces: [Int64: [Piece]] = [:]
+        var impossible: Set<Int64> = []
         try eachRow("SELECT pack, id, start, size FROM body WHERE pack IS NOT NULL") { row in
-            pieces[row.integer(0), default: []].append(
-                Piece(body: row.integer(1), start: row.integer(2), byteCount: row.integer(3)))
+            let piece = Piece(body: row.integer(1), start: row.integer(2), byteCount: row.integer(3))
+            if Pack.canHold(piece.start, piece.byteCount) {
+                pieces[row.integer(0), default: []].append(piece)
+            } else {
+                impossible.insert(row.integer(0))
+            }
         }
-        return pieces.mapValues { $0.sorted { $0.start < $1.start } }
+        var sorted: [Int64: [Piece]?] = pieces.mapValues { $0.sorted { $0.start < $1.start } }
+        for pack in impossible { sorted.updateValue(nil, forKey: pack) }
+        return sorted
     }
 
     private func punchHoles(in pack: Pack, around pieces: [Piece]) throws(StoreError) {

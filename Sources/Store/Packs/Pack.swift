@@ -36,8 +36,14 @@ struct Pack: Equatable {
         return stat(path, &status) == 0 ? min(Int64(status.st_blocks) * 512, Int64(status.st_size)) : 0
     }
 
-    /// The bytes of a body, fewer where the file ends before; nil where there is no such file.
+    /// Whether a body can be there: a damaged database may say anything.
+    static func canHold(_ start: Int64, _ byteCount: Int64) -> Bool {
+        (0...Int64(Limits.packedBody)).contains(byteCount) && (0...1 << 40).contains(start)
+    }
+
+    /// The bytes of a body, fewer where the file ends before; nil where there is no such file, or can be no such body.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
+        guard Self.canHold(start, Int64(byteCount)) else { return nil }
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
             if errno == ENOENT { return nil }

@@ -101,6 +101,25 @@ import Testing
         #expect(try store.inspect().isSound)
     }
 
+    @Test(
+        arguments: [
+            "start = -1", "start = 9223372036854775807", "start = 1099511627776", "size = 1099511627776", "size = -5",
+            "pack = -3", "pack = 0",
+        ])
+    func `a place that cannot be is damage, and collecting leaves the rest alone`(nonsense: String) throws {
+        try store.visit([page("/1", 1), page("/2", 2)])
+        try store.execute("UPDATE body SET \(nonsense) WHERE id = 1")
+        #expect(try content("/1") == nil)
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(try !store.inspect().isSound)
+        _ = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(try content("/2") == Self.bytes(2))
+        try StoreWriter(store.folder).repair(store.inspect())
+        try store.visit([page("/1", 1), page("/2", 2)])
+        #expect(try content("/1") == Self.bytes(1))
+        #expect(try store.inspect().isSound)
+    }
+
     enum Damage: CaseIterable {
         case cutShort, gone, emptied, changed
     }
