@@ -13,4 +13,10 @@ static inline int larder_sqlite_bind_blob(sqlite3_stmt *statement, int index, co
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
 }
 
+// Variadic. Counting the memory that is in use takes a lock that all threads share, for each allocation.
+
+static inline int larder_sqlite_count_no_memory(void) {
+    return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 #endif

@@ -99,7 +99,7 @@ package final class WriteQueue: Sendable {
                     gate.wait(next)
                 }
             switch arrival {
-            case .batch(let batch):
+            case .batch(let batch, let byteCount):
                 commitTime = commitTime ?? clock.now + Limits.openTime
                 try writer.put(batch.responses, links: batch.links, to: visit)
                 if !batch.missing.isEmpty {
@@ -107,7 +107,11 @@ package final class WriteQueue: Sendable {
                     try writer.commit()
                     try writer.mark(softNotFound: batch.missing, in: visit)
                 }
-                guard writer.hasMuchOpen || clock.now >= commitTime ?? clock.now else { continue }
+                guard writer.hasMuchOpen || clock.now >= commitTime ?? clock.now else {
+                    // Where little comes at a time, whoever adds should not have to wake somebody for each.
+                    if byteCount < Limits.queuedBytes / 16 { usleep(1000) }
+                    continue
+                }
             case .end:
                 return try writer.commit()
             case nil:
@@ -121,16 +125,17 @@ package final class WriteQueue: Sendable {
     }
 
     private enum Arrival {
-        case batch(Batch)
+        case batch(Batch, byteCount: Int)
         case end
     }
 
     private static func next(_ state: inout State) -> Arrival? {
         guard !state.batch.isEmpty else { return state.isClosed ? .end : nil }
-        let batch = state.batch
-        state.batch = Batch()
-        state.byteCount = 0
-        return .batch(batch)
+        defer {
+            state.batch = Batch()
+            state.byteCount = 0
+        }
+        return .batch(state.batch, byteCount: state.byteCount)
     }
 
     /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`, and nobody

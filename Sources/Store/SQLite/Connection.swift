@@ -13,7 +13,11 @@ final class Connection {
     let path: String
     private let handle: OpaquePointer
 
+    /// Where somebody has used SQLite before us it is too late for that, and does no harm.
+    private static let setUp = larder_sqlite_count_no_memory()
+
     init(_ path: String, access: Access) throws(StoreError) {
+        _ = Self.setUp
         var opened: OpaquePointer?
         // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
         let flags =
