@@ -44,6 +44,25 @@ import Web
         #expect(host.judgement(of: Self.start) == .found)
     }
 
+    @Test func `a short page that says so is known whatever address is in it, and one that says something else is not`()
+        throws
+    {
+        func short(_ words: String, _ target: String) -> SoftNotFound.Answer {
+            let text = (0..<60).map { "\(words)\($0)" }.joined(separator: " ")
+            let body = Array("<title>Page not found</title><p>\(text) nothing at \(target)".utf8)
+            return SoftNotFound.Answer(status: 200, target: nil, content: ContentPrint(text: body.span))
+        }
+        for seed in 0..<500 as Range<UInt64> {
+            let probe = try #require(SoftNotFound.probe(beside: try url("http://a.test/bad"), seed: seed))
+            var host = SoftNotFound()
+            host.probed(short("sorry", probe.path), start: Self.start)
+            for target in ["/bad", "/worse", "/a/much/longer/address/of/many/words"] {
+                #expect(host.judgement(of: short("sorry", target), saysSo: true) == .notFound, "\(seed) \(target)")
+            }
+            #expect(host.judgement(of: short("novel", "/bad"), saysSo: true) == .found, "\(seed)")
+        }
+    }
+
     @Test func `a host that redirects what it does not have`() throws {
         var host = SoftNotFound()
         let home = try url("http://a.test/")

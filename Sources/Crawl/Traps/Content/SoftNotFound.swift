@@ -34,6 +34,9 @@ struct SoftNotFound: Sendable {
 
     private static let nameLength = 24
     private static let differingBits = 6
+    /// For a page whose title says that there is nothing: of few words the address among them is a part that counts. Pages
+    /// that have nothing in common differ in half of 64.
+    private static let differingBitsWhereSaid = 16
     private static let differingSize = 0.1
 
     /// An URL beside the given one that no server has: its last name replaced by letters made from the seed, its ending
@@ -68,16 +71,21 @@ struct SoftNotFound: Sendable {
         if case .unknown = manner { false } else { true }
     }
 
-    func judgement(of answer: Answer) -> Judgement {
+    /// `saysSo` when the page's title says that there is nothing.
+    func judgement(of answer: Answer, saysSo: Bool = false) -> Judgement {
         switch manner {
         case .unknown: .unknown
         case .honest, .sameForAll: .found
         case .redirecting(let target): answer.target == target ? .notFound : .found
-        case .page(let content): answer.content.map { Self.isAlike($0, content) } ?? false ? .notFound : .found
+        case .page(let content):
+            answer.content.map { Self.isAlike($0, content, saysSo ? Self.differingBitsWhereSaid : Self.differingBits) }
+                ?? false ? .notFound : .found
         }
     }
 
-    private static func isAlike(_ one: ContentPrint, _ other: ContentPrint) -> Bool {
+    private static func isAlike(
+        _ one: ContentPrint, _ other: ContentPrint, _ differingBits: Int = differingBits
+    ) -> Bool {
         one.isAlike(other, differingBits: differingBits, differingSize: differingSize)
     }
 }

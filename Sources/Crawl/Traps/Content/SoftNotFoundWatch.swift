@@ -10,7 +10,7 @@ struct SoftNotFoundWatch: Sendable {
     private(set) var hasDoubts = false
     private var repeats = 0
     /// Read, and not judged yet.
-    private var suspects: [(number: UInt32, content: ContentPrint)] = []
+    private var suspects: [(number: UInt32, content: ContentPrint, saysNotFound: Bool)] = []
 
     private static let repeatsToDoubt = 3
     /// Kept back until the probe is answered; further ones are believed.
@@ -27,7 +27,7 @@ struct SoftNotFoundWatch: Sendable {
     ) -> Bool {
         if isRepeat { repeats += 1 }
         guard hasDoubts || saysNotFound || repeats >= Self.repeatsToDoubt else { return false }
-        if suspects.count < Self.mostSuspects { suspects.append((number, content)) }
+        if suspects.count < Self.mostSuspects { suspects.append((number, content, saysNotFound)) }
         guard !hasDoubts else { return false }
         hasDoubts = true
         probe = SoftNotFound.probe(beside: url, seed: Mixing.mix(url.origin.utf8.map { $0 }[...]))
@@ -51,7 +51,7 @@ struct SoftNotFoundWatch: Sendable {
         defer { suspects = [] }
         return suspects.filter { suspect in
             let answer = SoftNotFound.Answer(status: 200, target: nil, content: suspect.content)
-            return host.judgement(of: answer) == .notFound
+            return host.judgement(of: answer, saysSo: suspect.saysNotFound) == .notFound
         }.map(\.number)
     }
 }
