@@ -43,7 +43,7 @@ let package = Package(
             name: "larder", dependencies: ["LarderKit"],
             resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")], swiftSettings: settings),
 
-        .target(name: "TestOrigin", path: "Tests/TestOrigin", swiftSettings: settings),
+        .target(name: "TestOrigin", dependencies: ["Web"], path: "Tests/TestOrigin", swiftSettings: settings),
         tests("TestOriginTests", []),
         tests("WebTests", ["Web"]),
         tests("MarkupTests", ["Web", "Markup"]),

@@ -6,17 +6,12 @@ package final class StoreWriter {
     package let folder: StoreFolder
     private let connection: Connection
     private var bodies: BodyRows
+    private var urls: URLRows
     private let locks: StoreLocks
 
-    private let findURL: Statement
-    private let addURL: Statement
     private let addResponse: Statement
     private let replaceResponse: Statement
     private let addLinks: Statement
-    /// The rows of the URLs that have a number in one visit, by number; 0 where it is not known yet.
-    private var rows: [Int64] = []
-    private var lastURLWasNew = true
-    private var visitOfRows: Int64?
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
     /// How much the rows take in the transaction that is open; nil when none is.
@@ -42,8 +37,7 @@ package final class StoreWriter {
         }
         self.folder = folder
         bodies = try BodyRows(folder, connection)
-        findURL = try connection.prepare("SELECT id FROM url WHERE href = ?")
-        addURL = try connection.prepare("INSERT INTO url (href) VALUES (?) ON CONFLICT DO NOTHING")
+        urls = try URLRows(connection)
         // To be able to take back half of a replacement, SQLite copies every page that it changes. It is rare.
         (addResponse, replaceResponse) = (
             try connection.prepare("INSERT OR IGNORE \(Self.response)"),
@@ -131,8 +125,7 @@ package final class StoreWriter {
 
     /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
     func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
-        if visitOfRows != visit.id { rows.removeAll() }
-        visitOfRows = visit.id
+        urls.begin(visit: visit.id)
         if openRowBytes == nil {
             try execute("BEGIN IMMEDIATE", doing: "write to")
             openRowBytes = 0
@@ -170,8 +163,7 @@ package final class StoreWriter {
         // SQLite may have rolled back by itself already; the first error is the one that tells.
         try? execute("ROLLBACK", doing: "write to")
         openRowBytes = nil
-        // What was rolled back has its rows no more.
-        rows.removeAll()
+        urls.forget()
         bodies.rollBack()
     }
 
@@ -222,7 +214,7 @@ package final class StoreWriter {
     /// Changes what other writers may be about to refer to: nobody else writes meanwhile.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: folder.path, if: !openSites.isEmpty)
-        visitOfRows = nil
+        urls.forget()
         bodies.letGo()
         try locks.alone(doing: doing, body)
     }
@@ -254,9 +246,9 @@ package final class StoreWriter {
 
     private func add(_ response: NewResponse, to visit: OpenVisit) throws(StoreError) {
         openRowBytes? += response.fields.utf8.count + 200
-        let url = try rowOfURL(response.href, response.number)
+        let url = try urls.row(of: response.href, response.number)
         var referrer: Int64?
-        if let href = response.referrer { referrer = try rowOfURL(href) }
+        if let href = response.referrer { referrer = try urls.row(of: href) }
         let body: Int64? =
             switch response.body {
             case .none: nil
@@ -284,73 +276,18 @@ package final class StoreWriter {
             var numbers: [Int64] = []
             numbers.reserveCapacity(targets.count)
             for target in targets {
-                if let row = try row(of: target) { numbers.append(row) }
+                if let row = try urls.row(of: target) { numbers.append(row) }
             }
             return .text(LinkLists.text(numbers))
         }
-        guard let source = try row(of: links.source) else { return }
+        guard let source = try urls.row(of: links.source) else { return }
         openRowBytes? += links.count * 6
         try addLinks.run(
             .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
             try list(links.guesses))
     }
 
-    /// Nil for a number of which nothing was told.
-    private func row(of target: NewLinks.Target) throws(StoreError) -> Int64? {
-        if let href = target.href { return try rowOfURL(href, target.number) }
-        let place = Int(target.number)
-        return place < rows.count && rows[place] != 0 ? rows[place] : nil
-    }
-
-    private func rowOfURL(_ href: String, _ number: UInt32?) throws(StoreError) -> Int64 {
-        guard let place = number.map(Int.init) else { return try rowOfURL(href) }
-        if place < rows.count, rows[place] != 0 { return rows[place] }
-        let row = try rowOfURL(href)
-        if place >= rows.count { rows.append(contentsOf: repeatElement(0, count: place + 1 - rows.count)) }
-        rows[place] = row
-        return row
-    }
-
-    private func rowOfURL(_ href: String) throws(StoreError) -> Int64 {
-        // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one was, the next
-        // is likely to be too, and then one search is enough.
-        if !lastURLWasNew, let known = try findURL.first(.text(href), read: { $0.integer(0) }) { return known }
-        try addURL.run(.text(href))
-        lastURLWasNew = connection.changedRowCount > 0
-        if lastURLWasNew { return connection.lastInsertedRow }
-        return try findURL.first(.text(href)) { $0.integer(0) } ?? 0
-    }
-
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try connection.transaction(body)
-    }
-}
-
-/// A visit that is being written.
-package struct OpenVisit: Sendable, Equatable {
-    package let site: Int64
-    package let id: Int64
-    /// An earlier run was interrupted; what it stored counts.
-    package let isContinued: Bool
-}
-
-/// What becomes of a visit when a run ends.
-package enum VisitEnding: Sendable, Equatable {
-    /// It is complete: from here on readers see it instead of the one before.
-    case publish(now: Int64)
-    /// Readers see what it has, and the next run of the site goes on with it.
-    case publishSoFar
-    /// The next run of the site goes on with it.
-    case keepOpen
-    /// It is complete, and not as it must be: readers go on seeing the one before.
-    case holdBack(now: Int64)
-    /// Not even the start was reached: what was learnt on the way says nothing about the site.
-    case forget
-
-    package var isPublishing: Bool {
-        switch self {
-        case .publish, .publishSoFar: true
-        case .keepOpen, .holdBack, .forget: false
-        }
     }
 }

@@ -1,5 +1,6 @@
 import Bundles
 import Digest
+import TestOrigin
 import Testing
 import Web
 

@@ -1,4 +1,5 @@
 import Bundles
+import TestOrigin
 import Testing
 import Web
 

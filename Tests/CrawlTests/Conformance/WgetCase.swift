@@ -1,5 +1,4 @@
 import Fetch
-import Glibc
 import Store
 import TestOrigin
 import Web
@@ -36,23 +35,10 @@ struct WgetCase {
     private(set) var expectedBodies: Set<[UInt8]> = []
     private(set) var requests: [String]?
 
-    static let isThere = access(folder + "/wget/wget-cases.json", R_OK) == 0
+    private static let table = "wget/wget-cases.json"
+    static let isThere = !ConformanceData.bytes(table).isEmpty
 
-    private static let folder: String = {
-        if let path = getenv("LARDER_CONFORMANCE") { return String(cString: path) }
-        var path = #filePath
-        while let slash = path.lastIndex(of: "/") {
-            path = String(path[..<slash])
-            if access(path + "/Package.swift", R_OK) == 0 { break }
-        }
-        return path + "/../shared/conformance"
-    }()
-
-    static func all() throws -> [JSONValue] {
-        guard isThere else { return [] }
-        let bytes = try BodyContent.file(path: folder + "/wget/wget-cases.json").load()
-        return try JSONValue.parse(bytes.span)["cases"]?.array ?? []
-    }
+    static func all() -> [JSONValue] { ConformanceData.cases(table) }
 
     init?(_ json: JSONValue, port: Int) {
         guard let id = json["id"]?.string, let command = json["command"]?.string else { return nil }

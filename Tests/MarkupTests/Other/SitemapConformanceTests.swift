@@ -1,4 +1,5 @@
 import Markup
+import TestOrigin
 import Testing
 
 /// Sitemaps and feeds as crawler-commons collects them: namespaces that are wrong, missing or renamed, byte order marks,

@@ -1,4 +1,5 @@
 import Markup
+import TestOrigin
 import Testing
 import Web
 

@@ -1,9 +1,9 @@
 import Glibc
-import Web
+package import Web
 
 /// Data published by other projects, found through `LARDER_CONFORMANCE`, by default beside the package.
-enum ConformanceData {
-    static let folder: String = {
+package enum ConformanceData {
+    package static let folder: String = {
         if let path = getenv("LARDER_CONFORMANCE") { return String(cString: path) }
         return packageRoot + "/../shared/conformance"
     }()
@@ -18,10 +18,10 @@ enum ConformanceData {
         return "."
     }()
 
-    static var isThere: Bool { access(folder + "/INDEX.md", R_OK) == 0 }
+    package static var isThere: Bool { access(folder + "/INDEX.md", R_OK) == 0 }
 
     /// A file's bytes; empty when it is not there.
-    static func bytes(_ name: String) -> [UInt8] {
+    package static func bytes(_ name: String) -> [UInt8] {
         guard let file = fopen(folder + "/" + name, "r") else { return [] }
         defer { fclose(file) }
         var bytes: [UInt8] = []
@@ -33,12 +33,12 @@ enum ConformanceData {
         }
     }
 
-    static func json(_ name: String) throws -> JSONValue {
+    package static func json(_ name: String) throws -> JSONValue {
         try JSONValue.parse(bytes(name).span)
     }
 
     /// The cases of a file as an array under a key.
-    static func cases(_ name: String, _ key: String = "cases") -> [JSONValue] {
+    package static func cases(_ name: String, _ key: String = "cases") -> [JSONValue] {
         guard isThere, let value = try? json(name) else { return [] }
         return value[key]?.array ?? []
     }
