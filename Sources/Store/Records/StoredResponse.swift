@@ -84,7 +84,7 @@ extension StoredResponse {
         variant = row.text(4)
         status = Int(row.integer(5))
         role = UInt8(truncatingIfNeeded: row.integer(6))
-        flags = ResponseFlags(rawValue: UInt8(truncatingIfNeeded: row.integer(7)))
+        flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(7)))
         type = row.optionalText(8)
         fields = row.text(9)
         requested = row.integer(10)
