@@ -137,6 +137,70 @@ import Testing
         #expect(covers.map(\.byteCount) == [4, 8, 12, 0, 12, 0])
     }
 
+    /// What each address answers, and from where that came.
+    private func visit(_ flags: [(String, ResponseFlags)], site: String = "s", isComplete: Bool = true) throws {
+        let visit = try writer.begin(site: site, start: [site], now: 1)
+        try writer.add(
+            flags.map { href, flags in
+                var response = NewResponse(
+                    href: href, referrer: nil, status: 204, role: 0, fields: "", fetched: 1, body: .none)
+                response.flags = flags
+                return response
+            }, to: visit)
+        try writer.end(visit, isComplete ? .publish(now: 2) : .keepOpen)
+    }
+
+    @Test func `an origin reaches as far as the one of its answers that reaches least`() throws {
+        try visit([
+            ("https://a.test/", [.fromPrivateNetwork, .isPart]), ("https://a.test/b", [.fromThisMachine, .isPrivate]),
+            ("https://a.test:81/", .fromThisMachine), ("https://a.tester/", []), ("https://a.test.b.test/", []),
+            ("http://a.test/", []),
+        ])
+        let reader = try StoreReader(folder)
+        #expect(try reader.leastReach(ofOrigin: "https://a.test") == .fromPrivateNetwork)
+        #expect(try reader.leastReach(ofOrigin: "https://a.test:81") == .fromThisMachine)
+        #expect(try reader.leastReach(ofOrigin: "http://a.test") == [])
+        #expect(try reader.leastReach(ofOrigin: "https://a.tes") == nil)
+        #expect(try reader.leastReach(ofOrigin: "") == nil)
+    }
+
+    @Test func `only what readers get says how far an origin reaches, and a few answers say enough`() throws {
+        try visit([("https://a.test/", [])])
+        try visit([("https://a.test/", .fromThisMachine)])
+        try visit([("https://a.test/open", [])], isComplete: false)
+        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://a.test") == .fromThisMachine)
+        try visit(
+            (100..<200).map { ("https://b.test/\($0)", .fromThisMachine) } + [("https://b.test/z", [])], site: "t")
+        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://b.test") == .fromThisMachine)
+        try visit([("https://b.test/000", .fromPrivateNetwork)], site: "t")
+        #expect(try StoreReader(folder).leastReach(ofOrigin: "https://b.test") == .fromPrivateNetwork)
+    }
+
+    @Test func `each origin of which anything is held comes once`() throws {
+        let held = [
+            "http://a.test/", "http://a.test/1", "http://a.test:8080/", "https://a-b.test/", "https://a.test/x/y?z",
+            "https://a.test/~", "https://a.tester/", "https://[::1]:81/",
+        ]
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        func response(_ href: String, from referrer: String? = nil) -> NewResponse {
+            NewResponse(href: href, referrer: referrer, status: 204, role: 0, fields: "", fetched: 1, body: .none)
+        }
+        try writer.add(
+            held.map { response($0) } + [
+                response("https://c.test/", from: "https://linked.test/a"),
+                response("http:nothing", from: "https://a.te/"),
+                response("mailto:a@a.test"), response("/relative"),
+            ], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        var origins: [String] = []
+        try StoreReader(folder).eachOrigin { origins.append($0) }
+        #expect(
+            origins.sorted() == [
+                "http://a.test", "http://a.test:8080", "https://[::1]:81", "https://a-b.test", "https://a.test",
+                "https://a.tester", "https://c.test",
+            ])
+    }
+
     @Test func `a body is handed over in pieces until its taker has enough`() throws {
         let path = try scratch.write([UInt8](repeating: 1, count: 700_000), to: "large")
         var pieces: [Int] = []
