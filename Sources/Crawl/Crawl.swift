@@ -80,7 +80,9 @@ package final class Crawl {
         for url in plan.start { frontier.start(url) }
         for url in plan.sitemaps { frontier.startGuide(url) }
         for url in plan.requisites { frontier.startRequisite(url) }
-        for (url, isPage) in plan.missed { frontier.startGuess(url, isPage: isPage) }
+        for miss in plan.missed {
+            frontier.startGuess(miss.url, isPage: miss.isPage, mayReach: miss.mayReach)
+        }
         var failure: CrawlError?
         do throws(CrawlError) {
             try go()

@@ -13,7 +13,7 @@ package struct CrawlPlan: Sendable {
     /// The number of pages by which the last visit may have ended, where this one may have more.
     package var beyond: Int?
     /// What was looked for in the larder and not held.
-    package var missed: [(url: WebURL, isPage: Bool)] = []
+    package var missed: [Missed] = []
     /// Asked whether a complete visit, all of which is stored, may be published.
     package var gate: (@Sendable (_ visit: Int64) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
@@ -38,6 +38,25 @@ package struct CrawlPlan: Sendable {
     package var progress: (@Sendable (CrawlProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
     package var answered: (@Sendable (CrawlAnswer) -> Void)?
+
+    package struct Missed: Sendable {
+        package var url: WebURL
+        /// Whether a person went there.
+        package var isPage: Bool
+        /// No further than who asked for it may lead.
+        package var mayReach: Reach
+        /// The origin of the page that asked by CORS.
+        package var origin: String?
+
+        /// Nil for what is no URL.
+        package init?(_ miss: Miss) {
+            guard let url = WebURL(miss.href) else { return nil }
+            self.url = url
+            isPage = miss.isPage
+            mayReach = miss.from.reach
+            origin = miss.origin
+        }
+    }
 
     package init(site: String, start: [WebURL], folder: StoreFolder, userAgent: String) {
         self.site = site

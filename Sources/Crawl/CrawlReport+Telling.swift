@@ -40,6 +40,8 @@ extension CrawlReport {
                 }
             case .redirected:
                 redirects += 1
+            case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
+                skipped.append(skipped(number, .refused(failure.detail), frontier))
             case .failed where record.flags.contains(.isGuess):
                 wrongGuesses += 1
             case .failed(let failure):

@@ -57,6 +57,7 @@ import Testing
             ])
         #expect(misses.map(\.count) == [1, 2, 1])
         #expect(misses.map(\.isPage) == [false, false, true])
+        #expect(misses.map(\.from) == [.fromThisMachine, [], .fromThisMachine])
         #expect(misses.map(\.referrer) == [nil, "https://example.test/dir/a.html", nil])
         #expect(misses.allSatisfy { $0.last >= $0.first && $0.first > 1_700_000_000 })
         #expect(try book.misses(for: ["example.test"]).map(\.href).count == 2)

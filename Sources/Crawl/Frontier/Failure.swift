@@ -33,6 +33,11 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
+    /// Nothing was asked: who led there may not lead so far, or no such request can be sent.
+    var isRefusal: Bool {
+        if case .fetch(let failure) = self { failure.kind == .refused } else { false }
+    }
+
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 

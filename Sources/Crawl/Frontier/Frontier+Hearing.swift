@@ -25,6 +25,7 @@ extension Frontier {
             if reach > records[Int(number)].mayReach {
                 records[Int(number)].mayReach = reach
                 noteReach(reach, of: Int(records[Int(number)].host))
+                admitAgain(ifRefused: number)
             }
             lead(from: finder, to: number, distance: role == .page ? 1 : 0)
         }

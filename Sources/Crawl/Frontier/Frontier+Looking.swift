@@ -40,6 +40,13 @@ extension Frontier {
         return referrer == Record.nobody ? nil : url(referrer)
     }
 
+    /// Whether no page of this crawl led there, or to what was redirected there: a server missed it.
+    func isMiss(_ number: UInt32) -> Bool {
+        var record = records[Int(number)]
+        while record.redirects > 0, record.referrer != Record.nobody { record = records[Int(record.referrer)] }
+        return record.referrer == Record.nobody && record.flags.contains(.isGuess)
+    }
+
     /// Where those who link to it may lead.
     func mayReach(_ number: UInt32) -> Reach { records[Int(number)].mayReach }
 

@@ -110,6 +110,15 @@ extension Frontier {
         records[Int(number)].flags.insert(.isGuess)
     }
 
+    /// It was refused to somebody; another one leads there who may lead further.
+    mutating func admitAgain(ifRefused number: UInt32) {
+        guard failures[number]?.isRefusal == true else { return }
+        failures[number] = nil
+        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
+        records[Int(number)].state = .waiting
+        admit(number, url(number))
+    }
+
     private mutating func forget(unstripped number: UInt32) -> WebURL? {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }

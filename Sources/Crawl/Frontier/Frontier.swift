@@ -99,9 +99,11 @@ struct Frontier: Sendable {
         hear(of: url.withoutFragment, role: .requisite, from: nil, redirects: 0)
     }
 
-    /// What somebody looked for; if there is no such thing, nothing is missing.
-    mutating func startGuess(_ url: WebURL, isPage: Bool) {
-        hear(of: url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0, flags: .isGuess)
+    /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
+    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine) {
+        hear(
+            of: url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0, flags: .isGuess,
+            mayReach: mayReach)
     }
 
     /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.

@@ -21,6 +21,8 @@ package enum SkipReason: Sendable, Hashable {
     case noindex
     /// What may be no link at all, where such are not tried.
     case guess
+    /// A server missed it, and whoever asked for it there may not lead so far.
+    case refused(String)
     indirect case limit(CrawlLimits.Reached)
     indirect case trap(TrapReason)
 
@@ -48,6 +50,7 @@ package enum SkipReason: Sendable, Hashable {
         case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
         case .noindex: "says noindex: read for its links and not kept"
         case .guess: "no sure link"
+        case .refused(let refusal): refusal
         case .limit(let reached): reached.description
         case .trap(let reason): reason.description
         }

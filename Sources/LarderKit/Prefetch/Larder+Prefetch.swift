@@ -147,7 +147,7 @@ extension Larder {
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
             let misses = try self.misses(on: Set(plan.start.map(\.host)))
             var plan = plan
-            plan.missed = misses.compactMap { miss in WebURL(miss.href).map { ($0, miss.isPage) } }
+            plan.missed = misses.compactMap(CrawlPlan.Missed.init)
             plan.beyond = try self.beyond(plan)
             let report: PrefetchReport
             do throws(CrawlError) {

@@ -16,7 +16,7 @@ extension MirrorResponder {
         if !isForeign {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, at: look.time)
+                isPage: fields.isNavigation, from: Self.isPersonal(fields) ? .fromThisMachine : [], at: look.time)
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && !isForeign)
         if fields.isNavigation {
@@ -25,6 +25,15 @@ extension MirrorResponder {
             page.neighbours = try neighbours(of: url, look.reader)
         }
         return page.answer(isNavigation: fields.isNavigation, layout: context.layout)
+    }
+
+    /// Whether nobody but a person can have asked: somebody at the address field, or a program that is no browser.
+    private static func isPersonal(_ fields: HTTPFields) -> Bool {
+        switch fields["Sec-Fetch-Site"] {
+        case "none": true
+        case nil: !fields.contains("Referer") && !fields.contains("Origin")
+        default: false
+        }
     }
 
     /// The original URL that one of the larder's addresses shows; nil for one that it does not hold.

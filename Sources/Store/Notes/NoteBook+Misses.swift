@@ -10,10 +10,27 @@ extension NoteBook {
             count INTEGER NOT NULL,
             first INTEGER NOT NULL,
             last INTEGER NOT NULL,
+            \(laterColumns.joined(separator: ", ")),
             PRIMARY KEY (href, method)
         ) STRICT, WITHOUT ROWID;
 
         """
+
+    /// Those of who asked. What was noted without them counts as asked for by a public page.
+    private static let laterColumns = ["reach INTEGER NOT NULL DEFAULT 0", "origin TEXT"]
+
+    /// An earlier larder's table gets what it lacks.
+    static func addLaterColumns(_ connection: Connection) throws(StoreError) {
+        func hasReach() throws(StoreError) -> Bool {
+            try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
+        }
+        guard try !hasReach() else { return }
+        try connection.transaction { () throws(StoreError) in
+            // Somebody else may have been quicker.
+            guard try !hasReach() else { return }
+            for column in laterColumns { try connection.execute("ALTER TABLE miss ADD COLUMN \(column)") }
+        }
+    }
 
     /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are forgotten.
     package static let mostMisses = 10_000
@@ -24,15 +41,18 @@ extension NoteBook {
         try connection.transaction { () throws(StoreError) in
             let add = try connection.prepare(
                 """
-                INSERT INTO miss (href, method, referrer, page, count, first, last) VALUES (?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO miss (href, method, referrer, page, reach, origin, count, first, last)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (href, method) DO UPDATE SET
                     referrer = coalesce(excluded.referrer, referrer), page = max(page, excluded.page),
+                    reach = max(reach, excluded.reach), origin = coalesce(excluded.origin, origin),
                     count = count + excluded.count, first = min(first, excluded.first), last = max(last, excluded.last)
                 """)
             for miss in misses {
                 try add.run(
                     .text(miss.href), .text(miss.method), .optional(miss.referrer), .integer(miss.isPage ? 1 : 0),
-                    .integer(Int64(miss.count)), .integer(miss.first), .integer(miss.last))
+                    .integer(Int64(miss.from.rawValue)), .optional(miss.origin), .integer(Int64(miss.count)),
+                    .integer(miss.first), .integer(miss.last))
             }
             try connection.prepare(
                 """
@@ -47,14 +67,16 @@ extension NoteBook {
     package func misses() throws(StoreError) -> [Miss] {
         var misses: [Miss] = []
         try connection.prepare(
-            "SELECT href, method, referrer, page, count, first, last FROM miss ORDER BY href, method"
+            "SELECT href, method, referrer, page, reach, origin, count, first, last FROM miss ORDER BY href, method"
         )
         .each { row in
             misses.append(
                 Miss(
                     href: row.text(0), method: row.text(1), referrer: row.optionalText(2),
-                    isPage: row.integer(3) != 0, count: Int(row.integer(4)), first: row.integer(5),
-                    last: row.integer(6)))
+                    isPage: row.integer(3) != 0,
+                    from: ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(4))),
+                    origin: row.optionalText(5), count: Int(row.integer(6)), first: row.integer(7),
+                    last: row.integer(8)))
         }
         return misses
     }

@@ -37,6 +37,7 @@ package final class NoteBook {
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
             \(missTable)\(verdictTable)
             """, doing: "set up")
+        try addLaterColumns(connection)
         return connection
     }
 

@@ -66,6 +66,49 @@ import Web
         #expect(secret.requests.count == 1)
     }
 
+    /// A page that a server shows asked for it; who may lead how far is what counts, and not whose crawl fetches it.
+    @Test(
+        arguments: [
+            ([], false, "a public page"), (.fromPrivateNetwork, false, "a page of the private network"),
+            (.fromThisMachine, true, ""), ([], true, "allowed"),
+        ] as [(ResponseFlags, Bool, String)], [true, false])
+    func `what was missed is looked for as far as who asked for it may lead`(
+        case: (from: ResponseFlags, isFetched: Bool, who: String), isPage: Bool
+    ) throws {
+        let url = secret.url("/dot.gif")
+        let miss = Miss(href: url, isPage: isPage, from: `case`.from, first: 1, last: 1)
+        let report = try bench.crawl { plan in
+            bench.origin.on("/", .page("nothing else"))
+            plan.missed = [try #require(CrawlPlan.Missed(miss))]
+            plan.productToken = "larder"
+            plan.mayReachPrivate = `case`.who == "allowed"
+            plan.scope.include = ["127.0.0.1:\(secret.port)/**"]
+        }
+        #expect(report.misses == [])
+        #expect(report.wrongGuesses == 0)
+        #expect(try StoreReader(bench.folder).response(for: url)?.status == (`case`.isFetched ? 200 : nil))
+        if `case`.isFetched {
+            #expect(report.skips == [])
+            #expect(secret.requests(to: "/dot.gif").count == 1)
+        } else {
+            #expect(secret.requests.isEmpty)
+            let reason = "127.0.0.1 is a loopback address, where \(`case`.who) may not lead"
+            let robots = isPage ? "robots.txt could not be read: " : ""
+            #expect(report.skips == ["/dot.gif: \(robots)\(reason)"])
+        }
+    }
+
+    @Test func `nor is a missed one looked for by way of a redirect`() throws {
+        bench.origin.on("/missed", .redirect(to: secret.url("/dot.gif")))
+        let report = try crawl { plan in
+            bench.origin.on("/", .page("nothing else"))
+            let miss = Miss(href: "http://public.test/missed", isPage: false, from: .fromThisMachine, first: 1, last: 1)
+            plan.missed = [try #require(CrawlPlan.Missed(miss))]
+        }.report
+        #expect(secret.requests.isEmpty)
+        #expect(report.skips.map { $0.contains("may not lead") } == [true])
+    }
+
     @Test(arguments: [(ResponseFlags(), 0), (.fromThisMachine, 1)])
     func `what is held keeps from where it came`(flags: ResponseFlags, requests: Int) throws {
         let writer = try StoreWriter(bench.folder)

@@ -86,6 +86,29 @@ import Web
         #expect(frontier.fetchNext(now: .zero) != nil)
     }
 
+    @Test mutating func `what was refused to one is asked for when another leads there who may`() throws {
+        frontier.startGuess(try url("http://127.0.0.1/a.png"), isPage: false, mayReach: .publicNetwork)
+        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
+        let (start, refused): (UInt32, UInt32) = (0, 1)
+        while let number = frontier.fetchNext(now: .zero) {
+            if number == refused {
+                frontier.failed(number, refusal, now: .zero)
+            } else {
+                frontier.came(number, from: .thisMachine)
+                frontier.succeeded(number)
+            }
+        }
+        #expect(frontier.isDone)
+        #expect(frontier.progress(now: .zero).failed == 0)
+        frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
+        #expect(frontier.fetchNext(now: .zero) == refused)
+        #expect(frontier.mayReach(refused) == .thisMachine)
+        frontier.failed(refused, .status(404), now: .zero)
+        frontier.found(try link("http://127.0.0.1/a.png", .requisite), by: start)
+        #expect(frontier.isDone)
+        #expect(frontier.progress(now: .zero).failed == 1)
+    }
+
     @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
         _ = drain()
         for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }

@@ -50,6 +50,56 @@ import Testing
         #expect(try NoteBook(folder).servedTimes() == expected)
     }
 
+    private static func miss(_ href: String, from: ResponseFlags = [], origin: String? = nil) -> Miss {
+        Miss(href: href, isPage: false, from: from, origin: origin, first: 1, last: 1)
+    }
+
+    /// Told of one after the other, or at once.
+    @Test(
+        arguments: [
+            ([], [.fromThisMachine], .fromThisMachine), ([.fromThisMachine], [], .fromThisMachine),
+            ([.fromPrivateNetwork], [.fromThisMachine], .fromThisMachine),
+            ([.fromPrivateNetwork], [], .fromPrivateNetwork), ([], [.isPart], []),
+        ] as [(ResponseFlags, ResponseFlags, ResponseFlags)], [true, false])
+    func `what several missed is looked for as far as the one may lead who may lead furthest`(
+        case: (first: ResponseFlags, second: ResponseFlags, expected: ResponseFlags), isAtOnce: Bool
+    ) throws {
+        let book = try NoteBook(store.folder)
+        let misses = [Self.miss("http://a/", from: `case`.first), Self.miss("http://a/", from: `case`.second)]
+        if isAtOnce { try book.note(misses: misses) } else { for miss in misses { try book.note(misses: [miss]) } }
+        #expect(try book.misses().map(\.from) == [`case`.expected])
+        #expect(try book.misses().map(\.count) == [2])
+        var joined = misses[0]
+        joined.add(misses[1])
+        #expect(try book.misses() == [joined])
+    }
+
+    @Test func `the last origin that asked by CORS is kept`() throws {
+        let book = try NoteBook(store.folder)
+        for origin in [nil, "https://a.test", "https://b.test", nil] {
+            try book.note(misses: [Self.miss("http://a/", origin: origin)])
+        }
+        #expect(try book.misses().map(\.origin) == ["https://b.test"])
+    }
+
+    @Test func `what an earlier larder noted counts as asked for by a public page`() throws {
+        let earlier = try Connection(store.folder.notes, access: .readWrite)
+        try earlier.execute(
+            """
+            CREATE TABLE miss (
+                href TEXT NOT NULL, method TEXT NOT NULL, referrer TEXT, page INTEGER NOT NULL, count INTEGER NOT NULL,
+                first INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (href, method)
+            ) STRICT, WITHOUT ROWID;
+            INSERT INTO miss VALUES ('http://127.0.0.1/x', 'GET', 'http://a/', 1, 3, 4, 5);
+            """)
+        let book = try NoteBook(store.folder)
+        let noted = Miss(
+            href: "http://127.0.0.1/x", referrer: "http://a/", isPage: true, from: [], count: 3, first: 4, last: 5)
+        #expect(try book.misses() == [noted])
+        try book.note(misses: [Self.miss("http://127.0.0.1/x", from: .fromThisMachine, origin: "http://a")])
+        #expect(try NoteBook(store.folder).misses().map(\.from) == [.fromThisMachine])
+    }
+
     @Test func `readers of the store see no change when notes are taken`() throws {
         try store.visit([store.response("/a")])
         let reader = try store.reader()

@@ -25,22 +25,27 @@ final class ServingNotes: Sendable {
         }
     }
 
-    func missed(_ url: String, method: String, referrer: String?, isPage: Bool, at now: Int64) {
+    /// - Parameters:
+    ///   - from: from where the page came that asks; `.fromThisMachine` where a person does.
+    ///   - origin: the original origin of a page that asks by CORS.
+    func missed(
+        _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [], origin: String? = nil,
+        at now: Int64
+    ) {
         guard url.utf8.count <= Self.longestAddress, method.utf8.count <= 32 else { return }
         let referrer = referrer.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        let origin = origin.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        let miss = Miss(
+            href: url, method: method, referrer: referrer, isPage: isPage, from: from, origin: origin, first: now,
+            last: now)
         notes.withLock { notes in
             let key = "\(method) \(url)"
-            if let known = notes.misses[key] {
-                var miss = known
-                miss.count += 1
-                miss.last = now
-                miss.isPage = miss.isPage || isPage
-                miss.referrer = referrer ?? miss.referrer
-                notes.misses[key] = miss
+            if notes.misses[key] != nil {
+                notes.misses[key]?.add(miss)
             } else if notes.missByteCount < Self.mostMissBytes {
                 notes.missByteCount += 2 * url.utf8.count + (referrer?.utf8.count ?? 0) + 200
-                notes.misses[key] = Miss(
-                    href: url, method: method, referrer: referrer, isPage: isPage, first: now, last: now)
+                notes.missByteCount += origin?.utf8.count ?? 0
+                notes.misses[key] = miss
             }
         }
     }
