@@ -21,6 +21,8 @@ package struct Exchange: Sendable, Equatable {
     package var usesProxy: Bool
     /// On a connection that was open already: no name was looked up, and no hands were shaken.
     package var isReused: Bool
+    /// The request told who larder is: by cookies, a login or a client certificate. Once it has, whatever came is private.
+    package var usedCredentials: Bool
     package var timings: Timings
 
     /// Where the links of the answer may lead.

@@ -119,7 +119,7 @@ extension FetchLoop {
         results.append(
             FetchResult(
                 number: request.number, url: request.url, outcome: outcome, wireByteCount: 0, exchange: nil,
-                partial: partial))
+                sentFields: HTTPFields(), partial: partial))
     }
 
     private func advance() throws(FetchFailure) {

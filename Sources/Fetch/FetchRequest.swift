@@ -13,6 +13,9 @@ package struct FetchRequest: Sendable {
     package var keepsCoding = false
     /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
     package var referrer: WebURL?
+    /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are for its host.
+    /// Cookies that come with its answer are not kept.
+    package var isAnonymous = false
     /// Whoever follows a link sets it to where the page with the link came from.
     package var reach = Reach.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.

@@ -10,6 +10,9 @@ package struct FetchResult: Sendable {
     package var wireByteCount: Int
     /// Nil when no request was sent.
     package var exchange: Exchange?
+    /// What the request said of itself and by the options for its host, but for what is secret. Other requests may be
+    /// answered otherwise where the answer varies by these.
+    package var sentFields: HTTPFields
     /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the request was
     /// to resume and did not get to. Whoever gets it owns the file.
     package var partial: PartialBody?

@@ -30,6 +30,31 @@ extension Transfer {
         for code in codes { try code.check() }
     }
 
+    /// libcurl does not tell whether it put cookies or a login into a request; what goes out does.
+    func watchWhatIsSent(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
+        try larder_curl_set_pointer(handle, CURLOPT_DEBUGDATA, me).check()
+        try larder_curl_on_debug(handle) { _, kind, data, size, context in
+            guard kind == CURLINFO_HEADER_OUT || kind == CURLINFO_DATA_OUT, let context else { return 0 }
+            let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+            if kind == CURLINFO_DATA_OUT {
+                // The rest of a header that is too long to go out at once: nobody reads it.
+                if transfer.request?.body == nil { transfer.usesCredentials = true }
+            } else if Transfer.tellsWho(UnsafeRawBufferPointer(start: data, count: size)) {
+                transfer.usesCredentials = true
+            }
+            return 0
+        }.check()
+    }
+
+    /// Whether a line of the header is a cookie or a login.
+    static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
+        header.split(separator: 0x0A).contains { line in
+            ["cookie:", "authorization:"].contains { name in
+                line.prefix(name.utf8.count).elementsEqual(name.utf8) { $0 | 0x20 == $1 | 0x20 }
+            }
+        }
+    }
+
     private static func receive(
         _ data: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
         _ take: (Transfer, UnsafeRawBufferPointer) -> Bool?

@@ -9,8 +9,9 @@ extension Transfer {
         guard href.utf8.count <= options.maxURL else {
             throw FetchFailure(.tooLarge, "the URL is over \(options.maxURL) bytes")
         }
-        if !isPlain {
+        if !isPlain || isAnonymous != request.isAnonymous {
             curl_easy_reset(handle)
+            isAnonymous = request.isAnonymous
             try setUp()
         }
         try set(CURLOPT_URL, href)
@@ -19,14 +20,22 @@ extension Transfer {
             try set(CURLOPT_HTTP_CONTENT_DECODING, 0)
         }
         try route(request)
-        var fields = options.hostFields.isEmpty ? request.fields : options.hostFields.fields(for: request.url)
-        if !options.hostFields.isEmpty { fields.override(with: request.fields) }
+        var fields = request.fields
+        if !options.hostFields.isEmpty, !isAnonymous {
+            fields = options.hostFields.fields(for: request.url)
+            fields.override(with: request.fields)
+        }
         if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),
             let value = Referrer.value(from: page, to: request.url)
         {
             fields.append("Referer", value)
         }
-        try identify(request, &fields)
+        if !isAnonymous { try identify(request, &fields) }
+        openFields = fields
+        for name in ["Authorization", "Cookie", "Proxy-Authorization"] where fields.contains(name) {
+            openFields.remove(name)
+            usesCredentials = true
+        }
         try resume(request, &fields)
         if request.takesBodyAsSent { try takeAsSent() }
         try send(request, fields)
@@ -36,9 +45,14 @@ extension Transfer {
     private func setUp() throws(FetchFailure) {
         let me = Unmanaged.passUnretained(self).toOpaque()
         isWaitingForStreams = false
-        try larder_curl_set_pointer(handle, CURLOPT_SHARE, setup.share.pointer).check()
-        // No file: it makes libcurl look into the jar that is shared.
-        if options.cookies != nil { try set(CURLOPT_COOKIEFILE, "") }
+        let share = isAnonymous ? setup.anonymousShare : setup.share
+        try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
+        if setup.hasSecrets, !isAnonymous {
+            // No file: it makes libcurl look into the jar that is shared.
+            if options.cookies != nil { try set(CURLOPT_COOKIEFILE, "") }
+            try set(CURLOPT_VERBOSE, 1)
+            try watchWhatIsSent(me)
+        }
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -109,6 +123,7 @@ extension Transfer {
         }
         if let certificate = options.credentials.certificate(for: request.url) {
             isPlain = false
+            usesCredentials = true
             try set(CURLOPT_SSLCERT, certificate.certificate)
             try set(CURLOPT_SSLKEY, certificate.key ?? certificate.certificate)
             if let passphrase = certificate.passphrase { try set(CURLOPT_KEYPASSWD, passphrase) }

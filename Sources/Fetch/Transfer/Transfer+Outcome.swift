@@ -72,6 +72,7 @@ extension Transfer {
             version: fields == nil ? nil : version,
             security: isSecure ? (options.isInsecure ? .unverified : .verified) : .plain,
             peer: peer, usesProxy: usesProxy, isReused: connections == 0,
+            usedCredentials: usesCredentials,
             timings: Exchange.Timings(
                 nameFound: moment(CURLINFO_NAMELOOKUP_TIME_T), connected: moment(CURLINFO_CONNECT_TIME_T),
                 secured: moment(CURLINFO_APPCONNECT_TIME_T), requestSent: moment(CURLINFO_PRETRANSFER_TIME_T),

@@ -13,9 +13,15 @@ final class Transfer {
 
     /// Whether the handle has what every request needs, and nothing else.
     var isPlain = false
+    /// Whether what it has is for requests that are nobody's.
+    var isAnonymous = false
     var knowsAddresses = false
     var isWaitingForStreams = false
     var sentFields = FieldList()
+    /// Those that are no secret.
+    var openFields = HTTPFields()
+    /// What goes out says who larder is.
+    var usesCredentials = false
     /// Where libcurl says why it failed.
     let complaint: UnsafeMutablePointer<CChar>
 
@@ -83,13 +89,16 @@ final class Transfer {
         let partial = remainder(&outcome)
         let result = FetchResult(
             number: request.number, url: request.url, outcome: outcome,
-            wireByteCount: amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount, exchange: exchange, partial: partial)
+            wireByteCount: amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount, exchange: exchange,
+            sentFields: isSent ? openFields : HTTPFields(), partial: partial)
         clear()
         return result
     }
 
     private func clear() {
         request = nil
+        openFields = HTTPFields()
+        usesCredentials = false
         refusal = nil
         hasSocket = false
         isSent = false

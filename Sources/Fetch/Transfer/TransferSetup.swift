@@ -5,6 +5,8 @@ internal import Glibc
 final class TransferSetup {
     let options: FetchOptions
     let share: Share
+    /// Of those that are nobody's: what a server recognizes a session of TLS by may stand for a certificate.
+    let anonymousShare: Share
     let cookies: CookieJar?
     let rate: RateGate?
     let receiver: (any BodyReceiver)?
@@ -21,6 +23,7 @@ final class TransferSetup {
         rate = options.bytesPerSecond.map { RateGate(bytesPerSecond: $0) }
         let share = try Share(cookies: options.cookies != nil)
         self.share = share
+        anonymousShare = try Share(cookies: false)
         if let cookies = options.cookies {
             self.cookies = try CookieJar(cookies, share: share)
         } else {
@@ -33,6 +36,9 @@ final class TransferSetup {
         pauseCount += 1
         return pauseCount
     }
+
+    /// Whether libcurl may say by itself who larder is.
+    var hasSecrets: Bool { options.cookies != nil || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
 }

@@ -91,6 +91,45 @@ import Web
         #expect(sent(try fetching.response(url("/deep/x")).text()) == ["a=1", "b=2", "c=3", "empty="])
     }
 
+    @Test func `what was asked for with cookies is told from what was not`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        func usedCredentials(_ target: String, host: String = "a.test") throws -> Bool? {
+            try fetching.result(url(target, host: host), in: loop).exchange?.usedCredentials
+        }
+        #expect(try usedCredentials("/set") == false)
+        #expect(try usedCredentials("/a") == true)
+        #expect(try usedCredentials("/a", host: "b.test") == false)
+        #expect(try usedCredentials("/b") == true)
+    }
+
+    @Test func `a header that takes many pieces to send is read to its end, or taken for private`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        let request = try Fetching.request(url("/")) { request in
+            for number in 0..<1000 { request.fields.append("X-\(number)", String(repeating: "x", count: 1000)) }
+        }
+        #expect(try fetching.result(of: request, in: loop).exchange?.usedCredentials == true)
+    }
+
+    @Test func `a request that is nobody's neither shows the jar nor fills it`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        func anonymous(_ target: String) throws -> FetchResult {
+            try fetching.result(of: try Fetching.request(url(target)) { $0.isAnonymous = true }, in: loop)
+        }
+        _ = try anonymous("/set")
+        #expect(try fetching.response(url("/"), in: loop).text() == "none")
+        _ = try fetching.response(url("/set"), in: loop)
+        for _ in 0..<2 {
+            let result = try anonymous("/")
+            #expect(try result.response().text() == "none")
+            #expect(result.exchange?.usedCredentials == false)
+            #expect(sent(try fetching.response(url("/"), in: loop).text()) == ["kept=1", "session=2"])
+        }
+    }
+
     @Test func `what is no jar is said to be none`() throws {
         let path = try folder.write("# Netscape HTTP Cookie File\n{\"SECRET\": 1}\n", to: "jar")
         let failure = #expect(throws: FetchFailure.self) { try fetching(CookieOptions(load: [path])).loop() }

@@ -59,6 +59,51 @@ import Web
         #expect(try fetching.response(origin.url("/b"), in: loop).status == 200)
     }
 
+    @Test(
+        arguments: [
+            .basic(user: "u", password: "p"), .bearer(token: "t"), .digest(user: "u", password: "p"),
+            .asked(user: "u", password: "p"),
+        ] as [Credentials.Login])
+    func `what was asked for with a login is told from what was not`(login: Credentials.Login) throws {
+        origin.on("/free", .page("free"))
+        origin.otherwise { request in
+            request["Authorization"].map { .page($0) }
+                ?? OriginAnswer.failure(401).adding("WWW-Authenticate", #"Digest realm="larder", nonce="n""#)
+        }
+        let fetching = try fetching { $0.add(login, for: $1) }
+        let loop = try fetching.loop()
+        #expect(try fetching.result(other.url("/"), in: loop).exchange?.usedCredentials == false)
+        // Before the first challenge a digest is not sent.
+        let isSentAtOnce =
+            switch login {
+            case .basic, .bearer: true
+            case .digest, .asked: false
+            }
+        #expect(try fetching.result(origin.url("/free"), in: loop).exchange?.usedCredentials == isSentAtOnce)
+        #expect(try fetching.result(origin.url("/"), in: loop).exchange?.usedCredentials == true)
+        let anonymous = try fetching.result(
+            of: try Fetching.request(origin.url("/")) { $0.isAnonymous = true }, in: loop)
+        #expect(try anonymous.response().status == 401)
+        #expect(anonymous.exchange?.usedCredentials == false)
+    }
+
+    @Test(arguments: ["Cookie", "authorization", "X-Other"])
+    func `what the user has sent to a host counts, and is secret`(name: String) throws {
+        origin.otherwise { .page($0[name] ?? "none") }
+        let isSecret = name != "X-Other"
+        let fetching = try Fetching { try $0.hostFields.add(name, "own", host: "127.0.0.1:\(origin.port)") }
+        let loop = try fetching.loop()
+        let result = try fetching.result(of: try Fetching.request(origin.url("/")) { $0.fields = ["A": "b"] }, in: loop)
+        #expect(try result.response().text() == "own")
+        #expect(result.exchange?.usedCredentials == isSecret)
+        #expect(result.sentFields["A"] == "b")
+        #expect(result.sentFields[name] == (isSecret ? nil : "own"))
+        let anonymous = try fetching.result(
+            of: try Fetching.request(origin.url("/")) { $0.isAnonymous = true }, in: loop)
+        #expect(try anonymous.response().text() == "none")
+        #expect(anonymous.exchange?.usedCredentials == false)
+    }
+
     @Test func `basic is the answer where nothing better is offered`() throws {
         origin.otherwise { request in
             request["Authorization"].map { .page($0) }

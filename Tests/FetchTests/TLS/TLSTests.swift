@@ -88,6 +88,29 @@ struct TLSTests {
         #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
     }
 
+    @Test func `a request that is nobody's shows no certificate, and leads no session on that showed one`() throws {
+        let fetching = try front.fetching { options in
+            options.credentials.add(front.client, for: try #require(WebURL(front.url("/", port: front.plain))))
+        }
+        let loop = try fetching.loop()
+        let url = front.url("/", port: front.plain)
+        for isAnonymous in [false, true, false] {
+            let result = try fetching.result(
+                of: try Fetching.request(url) { $0.isAnonymous = isAnonymous }, in: loop)
+            #expect(result.exchange?.usedCredentials == !isAnonymous)
+        }
+        #expect(origin.requests.map { $0["X-Client"] ?? "" } == ["CN=client", "", "CN=client"])
+    }
+
+    @Test func `cookies are seen over HTTP 2 as well`() throws {
+        origin.otherwise { _ in OriginAnswer.page("").adding("Set-Cookie", "a=b; Path=/") }
+        let fetching = try front.fetching { $0.cookies = CookieOptions() }
+        let loop = try fetching.loop()
+        let results = try (0..<2).map { _ in try fetching.result(front.url("/", port: front.modern), in: loop) }
+        #expect(results.map { $0.exchange?.usedCredentials } == [false, true])
+        #expect(results.map { $0.exchange?.version } == [.http2, .http2])
+    }
+
     @Test func `files that are not there are named`() throws {
         let loop = #expect(throws: FetchFailure.self) { try front.fetching { $0.authorities = "/no/such.pem" }.loop() }
         #expect(loop?.detail.contains("/no/such.pem") == true)
