@@ -37,7 +37,7 @@ let package = Package(
         room("Fetch", ["Web", "CCurl"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
-        room("Serve", ["Web", "Markup", "Store", "Bundles", "CLinux"]),
+        room("Serve", ["Web", "Markup", "Digest", "Store", "Bundles", "CLinux"]),
         room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
         .executableTarget(
             name: "larder", dependencies: ["LarderKit"],

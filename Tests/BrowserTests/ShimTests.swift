@@ -18,7 +18,8 @@ struct ShimTests {
         options: ServeOptions = ServeOptions(), _ use: (ChromiumVisit, _ cdn: Int) throws -> Void
     ) async throws {
         let pair = try RewritingTests.Pair()
-        pair.cdn.on("/data.json", .file("[1]", type: "application/json"))
+        pair.cdn.on(
+            "/data.json", .file("[1]", type: "application/json").adding("Access-Control-Allow-Origin", "*"))
         pair.cdn.on("/late.js", .file("window.late = 1", type: "text/javascript"))
         pair.origin.on("/worker.js", .file("postMessage('worked')", type: "text/javascript"))
         pair.origin.on("/next", .page("<!DOCTYPE html><title>Next</title>here"))
@@ -71,7 +72,7 @@ struct ShimTests {
                     new Promise(done => { const s = place.style, url = `url("${cdn}/pixel.png")`; s.cssText = ""; \(change)
                     setTimeout(() => done(getComputedStyle(place).backgroundImage), 0) })
                     """
-                #expect(try value(style)?.string?.contains("127.0.0.1--\(cdn).localhost") == true, "\(change)")
+                #expect(try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(change)")
             }
             for sheet in [
                 "document.head.appendChild(document.createElement('style')).sheet.insertRule(rule)",
@@ -83,7 +84,7 @@ struct ShimTests {
                     const rule = `b { list-style-image: url(${cdn}/pixel.png) }`; \(sheet)
                     setTimeout(() => done(getComputedStyle(p).listStyleImage), 0) })
                     """
-                #expect(try value(style)?.string?.contains("127.0.0.1--\(cdn).localhost") == true, "\(sheet)")
+                #expect(try value(style)?.string?.contains("port-\(cdn).127-0-0-1.localhost") == true, "\(sheet)")
             }
             let script = """
                 new Promise(done => { const s = document.createElement("script"); s.integrity = "sha256-AAAA"

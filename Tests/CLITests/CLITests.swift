@@ -39,7 +39,7 @@ import Web
         let line = serve.read(until: "\n")
         let port = try #require(Int(line.split(separator: ":")[2].prefix { $0.isNumber }))
         let client = try RawClient(port: port)
-        let answer = try client.get("/", host: "127.0.0.1--\(origin.port).localhost:\(port)")
+        let answer = try client.get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)")
         #expect(answer.status == 200)
         #expect(answer.text.contains("<title>Home</title>"))
         serve.signal(SIGINT)

@@ -53,7 +53,7 @@ import Testing
         let paths = Self.paths(below: "")
         #expect(paths.count > 20)
         for path in paths {
-            let answer = try client.get(Self.links[path] ?? path, host: "127.0.0.1--\(origin).localhost:\(mirror)")
+            let answer = try client.get(Self.links[path] ?? path, host: "port-\(origin).127-0-0-1.localhost:\(mirror)")
             #expect(answer.status == 200, "\(path)")
         }
         command.signal(SIGTERM)

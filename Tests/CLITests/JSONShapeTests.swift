@@ -76,7 +76,7 @@ import Web
         let serve = try Command(["serve", "--port", "0"], home: home, environment: ["LARDER_STORE": home.file("s")])
         let port = try #require(Int(serve.read(until: "\n").split(separator: ":")[2].prefix { $0.isNumber }))
         let client = try RawClient(port: port)
-        _ = try client.get("/never", host: "127.0.0.1--\(origin.port).localhost:\(port)")
+        _ = try client.get("/never", host: "port-\(origin.port).127-0-0-1.localhost:\(port)")
         serve.signal(SIGTERM)
         #expect(serve.wait().status == 0)
     }

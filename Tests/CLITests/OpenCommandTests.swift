@@ -30,14 +30,14 @@ import Testing
     @Test func `it starts a server that outlives it, shows a site, and stops the server`() throws {
         #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
         let port = "\(try freePort())"
-        let address = "http://127.0.0.1--\(origin.port).localhost:\(port)/"
+        let address = "http://port-\(origin.port).127-0-0-1.localhost:\(port)/"
         let first = try larder("open", origin.url("/"), "--port", port)
         #expect(first.status == 0, "\(first)")
         #expect(first.output.hasPrefix(address + "\n"))
         #expect(first.output.contains("larder open --stop --port \(port)\n"))
         origin.stop()
         let client = try RawClient(port: Int(port) ?? 0)
-        #expect(try client.get("/", host: "127.0.0.1--\(origin.port).localhost:\(port)").text.contains("Home"))
+        #expect(try client.get("/", host: "port-\(origin.port).127-0-0-1.localhost:\(port)").text.contains("Home"))
 
         let second = try larder("open", "--port", port)
         #expect(second.output == "http://localhost:\(port)/\n")

@@ -58,7 +58,7 @@ import Web
             let moved = try client.get("/moved", host: "localhost:\(port)")
             #expect(moved["Location"] == "\(here)/-/web/https/cdn.test:81/z")
             #expect(try client.get("/-/web/https/cdn.test/only", host: "localhost:\(port)").text == "only by http")
-            #expect(try client.get("/-/web/ftp/cdn.test/only", host: "localhost:\(port)").status == 404)
+            #expect(try client.get("/-/web/ftp/cdn.test/only", host: "localhost:\(port)").status == 302)
         }
     }
 
@@ -91,7 +91,7 @@ import Web
 
     @Test(arguments: [
         ("localhost", 200, 200), ("evil.test", 421, 421), ("192.168.7.7", 421, 200),
-        ("example.test.localhost", 421, 421),
+        ("example-test.localhost", 421, 421), ("larder.localhost", 200, 421),
     ])
     func `who listens for others takes any address for a host, and no name that is not the machine's`(
         host: String, atHome: Int, exposed: Int
@@ -120,9 +120,9 @@ import Web
         try serving {
             $0.root = nil
         } _: { (client: RawClient, port: UInt16) throws -> Void in
-            let answer = try client.get("/headed", host: "example.test.localhost:\(port)")
-            let own = "http://example.test.localhost:\(port)"
-            let cdn = "http://cdn.test.localhost:\(port)"
+            let answer = try client.get("/headed", host: "example-test.localhost:\(port)")
+            let own = "http://example-test.localhost:\(port)"
+            let cdn = "http://cdn-test.localhost:\(port)"
             #expect(answer["Link"] == "<\(own)/a.css>; rel=preload, <\(cdn)/b.js>; rel=\"preload; x\"")
             #expect(answer["Refresh"] == "5; url=\(cdn)/next")
             #expect(answer["Content-Location"] == "\(own)/headed.en")
@@ -139,7 +139,7 @@ import Web
         try serving {
             $0.root = nil
         } _: { (client: RawClient, port: UInt16) throws -> Void in
-            let host = "example.test.localhost:\(port)"
+            let host = "example-test.localhost:\(port)"
             let page = try client.get("/s", host: host)
             let start = "<!DOCTYPE html><html lang=en><HEAD a=b><script src=\""
             #expect(page.text.hasPrefix(start + "/-/larder/shim.js?"))
@@ -155,30 +155,67 @@ import Web
             $0.root = nil
             $0.hasShim = false
         } _: { (client: RawClient, port: UInt16) throws -> Void in
-            let host = "example.test.localhost:\(port)"
+            let host = "example-test.localhost:\(port)"
             #expect(try !client.get("/s", host: host).text.contains("shim"))
             #expect(try client.get("/-/larder/shim.js", host: host).status == 404)
         }
     }
 
-    @Test func `a browser may send what it must ask about first, from one of the larder's origins to another`() throws {
+    @Test func `the larder's own pages have a name of their own, and there are none for other machines`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let led = try client.get("/-/search?q=a", host: "localhost:\(port)")
+            #expect(led.status == 302)
+            #expect(led["Location"] == "http://larder.localhost:\(port)/-/search?q=a")
+            let portal = try client.get("/", host: "larder.localhost:\(port)")
+            #expect(portal.status == 200)
+            #expect(portal.text.contains("http://localhost:\(port)/"))
+        }
+        try serving {
+            $0.address = ListenAddress("*") ?? .loopback
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            #expect(try client.get("/-/search?q=a", host: "localhost:\(port)").status == 404)
+        }
+    }
+
+    @Test func `documents beside a site at the root have no origin, and workers none`() throws {
+        try serving { _ in
+        } _: { (client: RawClient, port: UInt16) throws -> Void in
+            let host = "localhost:\(port)"
+            let frame = try client.get("/-/web/https/cdn.test/x/y/frame", host: host)
+            #expect(frame.fields.contains { $0.name == "Content-Security-Policy" && $0.value.hasPrefix("sandbox ") })
+            #expect(!frame.fields.contains { $0.value.utf8.contains("allow-same-origin".utf8) })
+            let page = try client.get("/", host: host)
+            #expect(!page.fields.contains { $0.value.hasPrefix("sandbox") })
+            for destination in ["worker", "sharedworker", "serviceworker"] {
+                let fields = [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Dest", destination)]
+                #expect(try client.get("/-/web/http/cdn.test/only", host: host, fields: fields).status == 403)
+            }
+        }
+    }
+
+    @Test func `a browser may send what it must ask about first where that may be read`() throws {
+        try store.publish([
+            .init(href: "https://example.test/api", text: "1", extra: "Access-Control-Allow-Origin: https://cdn.test\r\n")
+        ])
         try serving {
             $0.root = nil
         } _: { (client: RawClient, port: UInt16) throws -> Void in
             func ask(_ origin: String) throws -> RawResponse {
                 try client.get(
-                    "/api", method: "OPTIONS", host: "example.test.localhost:\(port)",
+                    "/api", method: "OPTIONS", host: "example-test.localhost:\(port)",
                     fields: [
                         ("Origin", origin), ("Access-Control-Request-Method", "PUT"),
                         ("Access-Control-Request-Headers", "x-token, content-type"),
                     ])
             }
-            let answer = try ask("http://cdn.test.localhost:\(port)")
+            let answer = try ask("http://cdn-test.localhost:\(port)")
             #expect(answer.status == 204)
-            #expect(answer["Access-Control-Allow-Origin"] == "http://cdn.test.localhost:\(port)")
+            #expect(answer["Access-Control-Allow-Origin"] == "http://cdn-test.localhost:\(port)")
             #expect(answer["Access-Control-Allow-Methods"] == "PUT")
             #expect(answer["Access-Control-Allow-Headers"] == "x-token, content-type")
             #expect(try ask("http://evil.test")["Access-Control-Allow-Origin"] == nil)
+            #expect(try ask("http://evil-test.localhost:\(port)")["Access-Control-Allow-Origin"] == nil)
         }
     }
 }

@@ -55,7 +55,7 @@ import Web
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
-        let host = root ? "localhost:\(server.port)" : "example.test.localhost:\(server.port)"
+        let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
         try use { target, fields in
             let method = fields.first { $0.0 == ":method" }?.1 ?? "GET"
             let sent = fields.filter { $0.0 != ":method" }.map { ($0.0, $0.1.replacing("HERE", with: host)) }
@@ -213,11 +213,13 @@ import Web
         let sent = servers.requests
         #expect(sent.map(\.url.href) == ["https://example.test/a", "https://other.test/b"])
         #expect(sent.map { $0.fields["Cookie"] } == ["a=b", nil])
-        #expect(sent.map { $0.fields["Origin"] } == ["https://example.test", "https://other.test"])
-        #expect(sent.map(\.mayReachPrivate) == [true, false])
+        #expect(sent.map { $0.fields["Origin"] } == ["https://example.test", "https://example.test"])
+        #expect(sent.map { $0.fields["Referer"] } == ["https://example.test/", "https://example.test/"])
+        #expect(sent.map(\.mayReach) == [.fromThisMachine, []])
+        #expect(sent.map(\.isAnonymous) == [false, true])
         for request in sent {
             #expect(request.fields["X-Own"] == "y")
-            for name in ["Host", "Referer", "Larder-Policy", "Accept-Encoding"] {
+            for name in ["Host", "Larder-Policy", "Accept-Encoding"] {
                 #expect(request.fields[name] == nil, "\(name)")
             }
         }
@@ -226,12 +228,12 @@ import Web
     @Test func `a page from elsewhere has nothing loaded, noted or changed`() throws {
         let foreign = ("Sec-Fetch-Site", "cross-site")
         try serving(.protocol, root: false) { (get: Get) throws -> Void in
-            #expect(try get("/none", [foreign]).status == 504)
-            #expect(try get("/held", [foreign])["Larder"] == "hit")
-            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 504)
+            #expect(try get("/none", [foreign]).status == 403)
+            #expect(try get("/held", [foreign]).status == 403)
+            #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 403)
         }
         try serving(.protocol) { (get: Get) throws -> Void in
-            #expect(try get("/-/web/https/other.test/b", [foreign]).status == 504)
+            #expect(try get("/-/web/https/other.test/b", [foreign]).status == 403)
             #expect(try get("/held", [(":method", "POST"), ("Origin", "https://evil.test")]).status == 504)
             #expect(servers.requests.isEmpty)
             // A picture of the site that is shown to everybody.

@@ -30,7 +30,7 @@ import Testing
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         for _ in 0..<2 {
-            let answer = try client.get(target, host: "example.test.localhost:\(server.port)")
+            let answer = try client.get(target, host: "example-test.localhost:\(server.port)")
             #expect(answer.status == status)
             #expect(answer["Larder"] == source)
         }
@@ -49,7 +49,7 @@ import Testing
         let other = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 0)
         defer { other.stop() }
         let client = try RawClient(port: Int(other.port))
-        let here = "example.test.localhost:\(other.port)"
+        let here = "example-test.localhost:\(other.port)"
         for (asked, held) in [("/page", "/page/"), ("/file/", "/file")] {
             let answer = try client.get(asked, host: here)
             #expect(answer.status == 302)
@@ -68,11 +68,11 @@ import Testing
         defer { other.stop() }
         let client = try RawClient(port: Int(other.port))
         for path in ["/dir/", "/app.js", "/not-held"] {
-            let answer = try client.get(path, host: "example.test.localhost:\(other.port)")
+            let answer = try client.get(path, host: "example-test.localhost:\(other.port)")
             #expect((answer["Content-Security-Policy"] == nil) == isAllowed, "\(path)")
         }
         // The larder's own pages need nothing of it.
         let portal = try client.get("/", host: "localhost:\(other.port)")
-        #expect(portal["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == isAllowed)
+        #expect(portal["Content-Security-Policy"]?.hasPrefix("default-src 'none'") == true)
     }
 }

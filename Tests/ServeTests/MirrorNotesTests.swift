@@ -31,7 +31,7 @@ import Testing
         let store = try stocked()
         let before = try StoreReader(store.folder).response(for: Self.page)
         let book = try notes(of: store, memoryLimit: memoryLimit) { client, port in
-            for _ in 0..<3 { _ = try client.get("/", host: "example.test.localhost:\(port)") }
+            for _ in 0..<3 { _ = try client.get("/", host: "example-test.localhost:\(port)") }
         }
         let times = try book.servedTimes()
         #expect(Array(times.keys) == [try #require(before).url])
@@ -41,14 +41,14 @@ import Testing
 
     @Test func `what was missed is written down with who asked, how often, and what for`() throws {
         let book = try notes(of: try stocked()) { client, port in
-            let host = "example.test.localhost:\(port)"
+            let host = "example-test.localhost:\(port)"
             for _ in 0..<2 {
                 _ = try client.get(
                     "/x.png?a=b", host: host,
-                    fields: [("Referer", "http://example.test.localhost:\(port)/dir/a.html"), ("Accept", "image/*")])
+                    fields: [("Referer", "http://example-test.localhost:\(port)/dir/a.html"), ("Accept", "image/*")])
             }
             _ = try client.get("/y", host: host, fields: [("Accept", "text/html")])
-            _ = try client.get("/z", host: "other.test--81.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
+            _ = try client.get("/z", host: "port-81.other-test.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
         }
         let misses = try book.misses()
         #expect(
@@ -67,11 +67,11 @@ import Testing
         let store = try stocked()
         _ = try notes(of: store) { client, port in
             let answer = try client.get(
-                "/dir/c.html", host: "example.test.localhost:\(port)",
-                fields: [("Accept", "text/html"), ("Referer", "http://example.test.localhost:\(port)/")])
+                "/dir/c.html", host: "example-test.localhost:\(port)",
+                fields: [("Accept", "text/html"), ("Referer", "http://example-test.localhost:\(port)/")])
             #expect(answer.status == 504)
             for url in ["/dir/a.html", "/dir/b.html", "/"] {
-                #expect(answer.text.contains("<a href=\"http://example.test.localhost:\(port)\(url)\">"), "\(url)")
+                #expect(answer.text.contains("<a href=\"http://example-test.localhost:\(port)\(url)\">"), "\(url)")
             }
             #expect(answer.text.contains("fetched at the next prefetch"))
         }

@@ -4,34 +4,118 @@ import Web
 @testable import Serve
 
 @Suite struct OriginNamesTests {
+    private static let list = "com\nuk\nco.uk\nio\ngithub.io\n*.kawasaki.jp\njp\n"
+    private let names = OriginNames(suffixes: PublicSuffixes(list: Array(list.utf8).span))
+
     @Test(arguments: [
-        ("https://example.com", "example.com.localhost"),
-        ("http://example.com", "example.com.localhost"),
-        ("http://127.0.0.1:9000", "127.0.0.1--9000.localhost"),
-        ("https://example.com:8443", "example.com--8443.localhost"),
-        ("http://[2001:db8::1]", "2001-db8--1.ipv6.localhost"),
-        ("http://[::1]:8080", "--1.ipv6--8080.localhost"),
-        ("http://localhost:3000", "localhost--3000.localhost"),
-        ("https://bücher.example", "xn--bcher-kva.example.localhost"),
-        ("http://a.xn--90", "a.xn--90.localhost"),
-        ("http://odd--80", "odd--80--80.localhost"),
-        ("https://odd--80", "odd--80--443.localhost"),
-        ("http://[::5000]", "--5000.ipv6.localhost"),
+        ("https://example.com", "example-com"),
+        ("http://example.com", "example-com"),
+        ("https://www.bbc.co.uk", "www.bbc-co-uk"),
+        ("https://static.news.bbc.co.uk", "static.news.bbc-co-uk"),
+        ("https://a-b.co.uk", "a--b-co-uk"),
+        ("https://someone.github.io", "someone-github-io"),
+        ("https://github.io", "github-io"),
+        ("https://x.y.z.kawasaki.jp", "x.y-z-kawasaki-jp"),
+        ("http://127.0.0.1:9000", "port-9000.127-0-0-1"),
+        ("https://www.example.com:8443", "port-8443.www.example-com"),
+        ("https://example.com:80", "port-80.example-com"),
+        ("http://[2001:db8::1]", "ipv6-2001-db8--1"),
+        ("http://[::1]:8080", "port-8080.ipv6---1"),
+        ("http://localhost:3000", "port-3000.localhost"),
+        ("https://intranet", "intranet"),
+        ("https://bücher.com", "-xn----bcher--kva-com"),
+        ("https://www.bücher.com", "www.-xn----bcher--kva-com"),
+        ("http://1-2.com", "1--2-com"),
+        ("https://-a.com", "--a-com"),
+        ("https://a-.com", "a---com"),
+        ("https://example.com.", "example-com-"),
     ])
-    func `an origin has a name, and the name leads back`(origin: String, name: String) throws {
+    func `a site is one label, and the name leads back`(origin: String, name: String) throws {
         let url = try #require(WebURL(origin + "/a?b"))
-        #expect(OriginNames.name(of: url) == name)
-        let origins = OriginNames.origins(of: name).compactMap { WebURL($0)?.origin }
-        #expect(origins.contains(url.origin))
+        #expect(names.name(of: url) == name + ".localhost")
+        guard case .origins(let origins)? = names.reading(name + ".localhost") else {
+            Issue.record("\(name) is not read back")
+            return
+        }
+        #expect(origins.contains { WebURL($0)?.origin == url.origin })
     }
 
-    @Test(arguments: ["localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost"])
+    @Test(arguments: [
+        // They would be read as something else.
+        "https://a.-com", "https://ipv6.abcd-1", "https://port-80.example.com",
+        "https://hash.abcdefghijklmnopqrstuvwxyz", "https://hash-abcdefghijklmnopqrstuvwxyz.com.example.com",
+        // And these are too long.
+        "https://\(String(repeating: "a", count: 61)).co.uk",
+        "https://\(Array(repeating: String(repeating: "b", count: 50), count: 5).joined(separator: ".")).co.uk",
+    ])
+    func `what cannot be read back has a digest, which is known once it was named`(origin: String) throws {
+        let url = try #require(WebURL(origin + "/"))
+        let name = try #require(names.name(of: url))
+        #expect(name.utf8.contains("hash-".utf8))
+        #expect(name.split(separator: ".").allSatisfy { $0.utf8.count <= 63 })
+        #expect(name.utf8.count <= 253)
+        guard case .origins(let origins)? = names.reading(name) else {
+            Issue.record("\(name) is not known again")
+            return
+        }
+        #expect(origins.contains(url.origin))
+        let others = OriginNames(suffixes: PublicSuffixes(list: Array(Self.list.utf8).span))
+        #expect(others.reading(name) == .unknownDigest)
+        others.learn(origin)
+        #expect(others.reading(name) == names.reading(name))
+    }
+
+    @Test(arguments: [
+        ("example.com.localhost", "https://example.com"),
+        ("www.bbc.co.uk.localhost", "https://www.bbc.co.uk"),
+        ("127.0.0.1--9000.localhost", "http://127.0.0.1:9000"),
+        ("example.com--8443.localhost", "http://example.com:8443"),
+        ("2001-db8--1.ipv6.localhost", "https://[2001:db8::1]"),
+        ("--1.ipv6--8080.localhost", "http://[::1]:8080"),
+        ("bbc.co-uk.localhost", "https://bbc.co.uk"),
+        ("xn--bcher-kva.com.localhost", "https://xn--bcher-kva.com"),
+    ])
+    func `a name of an earlier larder, or of somebody's making, stands for the one that is right`(
+        name: String, origin: String
+    ) {
+        #expect(names.reading(name) == .alias(of: origin))
+    }
+
+    @Test(arguments: ["localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost", "a b.localhost"])
     func `what is not below localhost is none of ours`(name: String) {
-        #expect(OriginNames.origins(of: name).isEmpty)
+        #expect(names.reading(name) == nil)
     }
 
     @Test func `other schemes have no name`() throws {
-        #expect(OriginNames.name(of: try #require(WebURL("data:,x"))) == nil)
-        #expect(OriginNames.name(of: try #require(WebURL("ftp://a/"))) == nil)
+        #expect(names.name(of: try #require(WebURL("data:,x"))) == nil)
+        #expect(names.name(of: try #require(WebURL("ftp://a/"))) == nil)
+    }
+
+    @Test func `hosts are of one site as browsers say, and without a list each is a site`() {
+        #expect(names.isSameSite("www.bbc.co.uk", "static.bbc.co.uk"))
+        #expect(!names.isSameSite("bbc.co.uk", "evil.co.uk"))
+        #expect(!names.isSameSite("a.github.io", "b.github.io"))
+        #expect(!names.isSameSite("127.0.0.1", "127.0.0.2"))
+        let blind = OriginNames(suffixes: PublicSuffixes(list: Array("".utf8).span))
+        #expect(!blind.isSameSite("www.bbc.co.uk", "static.bbc.co.uk"))
+        #expect(blind.name(of: WebURL("https://www.bbc.co.uk/") ?? .blank) == "www-bbc-co-uk.localhost")
+    }
+
+    /// Two hosts under one name would share everything.
+    @Test func `no two hosts have one name`() throws {
+        let labels = ["a", "-", "a-", "-a", "a--b", "port-80", "ipv6", "hash", "xn--a", "1", "co", "com", "uk", "b-"]
+        var hosts: [String: String] = [:]
+        for first in labels {
+            for second in labels {
+                for third in labels {
+                    for host in ["\(first).\(second).\(third)", "\(first).\(second)", first] {
+                        guard let url = WebURL("https://\(host)/"), let name = names.name(of: url) else { continue }
+                        #expect(hosts[name] ?? url.host == url.host, "\(name)")
+                        hosts[name] = url.host
+                    }
+                }
+            }
+        }
+        #expect(hosts.count > 1000)
     }
 }

@@ -63,9 +63,9 @@ import Testing
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, options: options)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
-        let host = "example.test.localhost:\(server.port)"
+        let host = "example-test.localhost:\(server.port)"
         let expected = Array(
-            page.replacing("https://cdn.test/x?", with: "http://cdn.test.localhost:\(server.port)/x?").utf8)
+            page.replacing("https://cdn.test/x?", with: "http://cdn-test.localhost:\(server.port)/x?").utf8)
         for _ in 0..<2 {
             let answer = try client.get("/", host: host)
             #expect(answer.status == 200)

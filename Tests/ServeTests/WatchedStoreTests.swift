@@ -12,7 +12,7 @@ import Testing
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0)
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
-        try use { try client.get("/", host: "example.test.localhost:\(server.port)") }
+        try use { try client.get("/", host: "example-test.localhost:\(server.port)") }
     }
 
     @Test func `a new visit shows at the next look`() throws {

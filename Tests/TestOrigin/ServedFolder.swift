@@ -5,6 +5,8 @@ struct ServedFolder: Sendable {
     let root: String
     /// Ends with a slash.
     let prefix: String
+    /// What each answer carries beside its own.
+    let fields: [(String, String)]
 
     /// Nil when the path is not below the prefix or names no file.
     func answer(to request: OriginRequest) -> OriginAnswer? {
@@ -22,8 +24,9 @@ struct ServedFolder: Sendable {
         }
         guard status.st_mode & S_IFMT == S_IFREG, let bytes = contents(of: file) else { return nil }
         let tag = "\"\(String(bytes.count, radix: 16))-\(String(status.st_mtim.tv_sec, radix: 16))\""
-        return .file(bytes, type: mediaType(ofFile: file))
+        let answer = OriginAnswer.file(bytes, type: mediaType(ofFile: file))
             .validated(entityTag: tag, lastModified: httpDate(status.st_mtim.tv_sec))
+        return fields.reduce(answer) { $0.adding($1.0, $1.1) }
     }
 
     private func contents(of file: String) -> [UInt8]? {

@@ -50,8 +50,9 @@ package final class TestOrigin: Sendable {
     }
 
     /// Serves the files of a folder below a path, with types by extension, validators and ranges.
-    package func serve(folder: String, at prefix: String = "/") {
-        let folder = ServedFolder(root: folder, prefix: prefix.hasSuffix("/") ? prefix : prefix + "/")
+    package func serve(folder: String, at prefix: String = "/", adding fields: [(String, String)] = []) {
+        let folder = ServedFolder(
+            root: folder, prefix: prefix.hasSuffix("/") ? prefix : prefix + "/", fields: fields)
         server.state.withLock { $0.folders.append(folder) }
     }
 

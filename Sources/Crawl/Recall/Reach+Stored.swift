@@ -1,9 +1,9 @@
-internal import Fetch
-internal import Store
+package import Fetch
+package import Store
 internal import Web
 
 extension ResponseFlags {
-    init(_ reach: Reach) {
+    package init(_ reach: Reach) {
         self =
             switch reach {
             case .publicNetwork: []
@@ -12,7 +12,13 @@ extension ResponseFlags {
             }
     }
 
-    var reach: Reach {
+    /// Of an answer that has just come.
+    package init(_ exchange: Exchange) {
+        self.init(exchange.reach)
+        if exchange.usedCredentials { insert(.isPrivate) }
+    }
+
+    package var reach: Reach {
         if contains(.fromThisMachine) { return .thisMachine }
         return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
     }

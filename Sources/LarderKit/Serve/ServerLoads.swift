@@ -1,3 +1,4 @@
+internal import Crawl
 internal import Fetch
 internal import Serve
 internal import Store
@@ -98,7 +99,8 @@ extension FetchRequest {
         self.init(number: number, url: request.url, fields: request.fields)
         method = request.method
         body = request.body.isEmpty ? nil : request.body
-        reach = request.mayReachPrivate ? .thisMachine : .publicNetwork
+        reach = request.mayReach.reach
+        isAnonymous = request.isAnonymous
     }
 }
 
@@ -114,7 +116,7 @@ extension LoadOutcome {
             self = .response(
                 LoadedResponse(
                     status: response.status, fields: fields, body: BodyContent(response.body), requestTime: start,
-                    responseTime: end))
+                    responseTime: end, flags: result.exchange.map(ResponseFlags.init) ?? []))
         }
     }
 }

@@ -19,7 +19,8 @@ struct MirrorContext: Sendable {
         notes: ServingNotes?, loading: Loading?
     ) {
         layout = OriginLayout(
-            port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork)
+            port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork,
+            isExposed: !options.address.isLoopback)
         names = LarderNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)

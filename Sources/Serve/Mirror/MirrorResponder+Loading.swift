@@ -4,34 +4,52 @@ internal import Web
 extension MirrorResponder {
     /// Answers by the policy that holds for the request. Nil when a server is asked first: then `later` gets the reply.
     func reply(to request: Request, orLater later: Later, by loading: Loading) -> Reply? {
-        let place = context.names.place(
-            authority: String(decoding: request.host, as: UTF8.self),
-            target: String(decoding: request.target, as: UTF8.self))
-        guard case .copy(let addresses) = place else { return respond(to: request) }
-        let fields = request.fields
         do throws(StoreError) {
             let look = try look()
-            let rules = try rules(look)
-            let likeliest = WebURL(addresses[0])
-            let policy =
-                fields["Larder-Policy"].flatMap { CachePolicy(rawValue: $0) }
-                ?? likeliest.flatMap { rules.rules(for: $0).policy(for: $0) } ?? loading.policy
-            guard let likeliest, policy != .offline else { return respond(to: request) }
+            guard case .copy(let addresses) = try place(request, look), let likeliest = addresses.first.flatMap({ WebURL($0) })
+            else { return respond(to: request) }
+            let sent = request.fields
+            let policy = try policy(of: request, sent, likeliest, loading, look)
+            guard policy != .offline else { return respond(to: request) }
             let authority = String(decoding: request.host, as: UTF8.self)
             let layout = context.layout.seen(from: authority)
+            let asker = Asker(sent, authority: authority, layout: layout)
             // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own pages.
             let isPublic =
                 layout.root?.isRoot(likeliest) ?? false && CacheRequest.Method(request.method).isAnsweredByStored
-            guard isPublic || !ForeignPage.asks(fields, authority: authority, layout: layout) else {
+            guard isPublic || asker.mayHaveAsked, !isBesideRootsReach(asker, likeliest, layout) else {
                 return respond(to: request)
             }
+            let page = try sent["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
+                try original(of: local, look.reader)
+            } ?? nil
+            var fields = sent
+            asker.lead(&fields, to: likeliest, page: page.flatMap { WebURL($0) }, layout: layout)
+            let rules = try rules(look)
             let asked = Asked(
-                addresses: addresses, url: likeliest, request: request, fields: fields, policy: policy, rules: rules,
-                layout: layout)
+                addresses: addresses, url: likeliest, request: request, fields: fields, asker: asker, policy: policy,
+                rules: rules, layout: layout,
+                mayReach: try mayReach(asker, likeliest, rules, layout, look.reader))
             return try reply(to: asked, look, later, by: loading)
         } catch {
-            return reply(plain(500, "\(error)"), to: request.origin)
+            return reply(plain(500, "\(error)"), to: request)
         }
+    }
+
+    /// What would be refused is not asked for.
+    private func isBesideRootsReach(_ asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
+        layout.root.map { !$0.isRoot(url) } ?? false && asker.use.isWorker
+    }
+
+    /// How near to this machine a server may be that is asked: where the user named it, it may be anywhere; else as far as the
+    /// page that asks.
+    private func mayReach(
+        _ asker: Asker, _ url: WebURL, _ rules: SiteRules, _ layout: OriginLayout, _ reader: StoreReader
+    ) throws(StoreError) -> ResponseFlags {
+        let isNamed = rules.knows(host: url.host) || layout.root?.isRoot(url) ?? false
+        guard case .page(let origins) = asker.kind else { return isNamed ? .fromThisMachine : [] }
+        if isNamed, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
+        return try reach(of: asker, reader)
     }
 
     /// A request with what was found out about it.
@@ -40,10 +58,13 @@ extension MirrorResponder {
         /// What a server is asked for when nothing is held.
         let url: WebURL
         let request: Request
+        /// As the page would have sent them on the web.
         let fields: HTTPFields
+        let asker: Asker
         let policy: CachePolicy
         let rules: SiteRules
         let layout: OriginLayout
+        let mayReach: ResponseFlags
     }
 
     private func reply(
@@ -94,19 +115,20 @@ extension MirrorResponder {
                 body: Array(request.body), held: copy?.response, shelved: shelved, entry: entry, additional: additional,
                 keepsRange: isThrough && copy == nil && !additional.contains("Range"),
                 keepsConditions: isThrough && additional.isEmpty,
-                layout: asked.layout, shim: context.shim, verifier: context.verifier,
-                mayReachPrivate: asked.rules.knows(host: url.host) || asked.layout.root?.isRoot(url) ?? false,
+                layout: asked.layout, shim: context.shim, verifier: context.verifier, mayReach: asked.mayReach,
+                isNear: asked.asker.isNear(url, asked.layout.names) || asked.asker.use.isWindow,
                 isNavigation: asked.fields.isNavigation)
         }
         func served(_ hit: CacheHit) throws(StoreError) -> Reply? {
             guard let entry else { return nil }
             let renderer = CopyRenderer(
-                finder: finder, layout: asked.layout, shim: context.shim, verifier: context.verifier)
+                finder: finder, layout: asked.layout, shim: context.shim, verifier: context.verifier,
+                isShown: asked.fields.isNavigation)
             if let shelved {
                 let answer = try timing.measure("splice") { () throws(StoreError) in
                     try renderer.answer(shelved, entry, cacheRequest, AnswerSource(hit, []), now)
                 }
-                return answer.map { reply($0, to: request.origin, role: .cache) }
+                return answer.map { reply($0, to: request, role: .cache) }
             }
             guard var copy else { return nil }
             copy.fields = entry.servedFields(at: now)
@@ -114,7 +136,7 @@ extension MirrorResponder {
             let answer = try timing.measure("splice") { () throws(StoreError) in
                 try renderer.answer(copy, source: AnswerSource(hit, copy.change))
             }
-            return reply(answer, to: request.origin, role: .cache)
+            return reply(answer, to: request, role: .cache)
         }
         switch action {
         case .serve(let hit): return try served(hit)
@@ -122,19 +144,23 @@ extension MirrorResponder {
             loading.run(job(additional)) { _ in }
             return try served(hit)
         case .validate(let additional), .load(let additional):
-            if copy == nil, isRead, let answer = led(request, asked.layout) { return reply(answer, to: request.origin) }
+            if copy == nil, isRead, let answer = led(request, asked.layout) { return reply(answer, to: request) }
             let slot = later.slot()
-            let own = request.origin.map(context.layout.crossOriginFields) ?? []
+            let (asker, origin, layout) = (asked.asker, request.origin, asked.layout)
             let start = ContinuousClock.now
             loading.run(job(additional)) { [timing] loaded in
                 var timing = timing
                 timing.add("load", ContinuousClock.now - start)
-                slot.give(
-                    Reply(answer: loaded.answer, ownFields: loaded.ownFields + own + timing.line, role: .cache))
+                switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
+                case .given(let lines):
+                    slot.give(
+                        Reply(answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache))
+                case .refused: slot.give(Reply(answer: Self.refused))
+                }
             }
             return nil
         case .miss:
-            return reply(try miss(url.href, request, asked.fields, look), to: request.origin)
+            return reply(try miss(url.href, request, request.fields, look), to: request)
         }
     }
 

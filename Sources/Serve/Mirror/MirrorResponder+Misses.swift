@@ -12,32 +12,38 @@ extension MirrorResponder {
                 try original(of: local, look.reader)
             } ?? nil
         let authority = String(decoding: request.host, as: UTF8.self)
-        let isForeign = ForeignPage.asks(fields, authority: authority, layout: context.layout)
-        if !isForeign {
+        let layout = context.layout.seen(from: authority)
+        let asker = Asker(fields, authority: authority, layout: layout)
+        if asker.mayHaveAsked {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
-                isPage: fields.isNavigation, from: Self.isPersonal(fields) ? .fromThisMachine : [], at: look.time)
+                isPage: fields.isNavigation, from: try reach(of: asker, look.reader),
+                origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil, at: look.time)
         }
-        var page = MissPage(url: url, isNoted: context.notes != nil && !isForeign)
+        var page = MissPage(url: url, isNoted: context.notes != nil && asker.mayHaveAsked)
         if fields.isNavigation {
             page.referrers = try look.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, look.reader)
         }
-        return page.answer(isNavigation: fields.isNavigation, layout: context.layout)
+        return page.answer(isNavigation: fields.isNavigation, layout: layout)
     }
 
-    /// Whether nobody but a person can have asked: somebody at the address field, or a program that is no browser.
-    private static func isPersonal(_ fields: HTTPFields) -> Bool {
-        switch fields["Sec-Fetch-Site"] {
-        case "none": true
-        case nil: !fields.contains("Referer") && !fields.contains("Origin")
-        default: false
+    /// Where an asker's own answers came from, which is as far as it may lead: whoever fetches what it names, and whenever.
+    func reach(of asker: Asker, _ reader: StoreReader) throws(StoreError) -> ResponseFlags {
+        switch asker.kind {
+        case .person, .portal: return .fromThisMachine
+        case .outside: return []
+        case .page(let origins):
+            for origin in origins {
+                if let flags = try reader.leastReach(ofOrigin: origin) { return flags }
+            }
+            return []
         }
     }
 
     /// The original URL that one of the larder's addresses shows; nil for one that it does not hold.
-    private func original(of local: WebURL, _ reader: StoreReader) throws(StoreError) -> String? {
+    func original(of local: WebURL, _ reader: StoreReader) throws(StoreError) -> String? {
         for address in context.names.originals(of: local) {
             guard let url = WebURL(address) else { continue }
             if try reader.response(for: url.href) != nil { return url.href }

@@ -9,39 +9,47 @@ final class MirrorResponder: Responder {
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
+    /// When all origins that are held were named, so that digests in names are known.
+    private var named: TierGeneration?
     /// Of the answer that is being made.
     var timing = ServerTiming()
-    /// It tells what is held, which no page of the mirror may read.
-    private var isPortals = false
 
     init(_ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, context: MirrorContext) {
         self.store = store
         self.context = context
-        portal = Portal(layout: context.layout, home: context.layout.root == nil ? "/" : "/-/", verdicts: verdicts)
+        portal = Portal(layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts)
     }
 
     func respond(to request: Request) -> Reply {
         timing = ServerTiming()
-        isPortals = false
-        return reply(answer(to: request), to: request.origin)
+        return reply(answer(to: request), to: request)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         guard let loading = context.loading else { return respond(to: request) }
         timing = ServerTiming()
-        isPortals = false
         return reply(to: request, orLater: later, by: loading)
     }
 
-    func preflight(_ request: Request) -> Reply? {
-        Preflight.reply(to: request, layout: context.layout)
+    /// An answer as the page that asks may have it.
+    func reply(_ answer: Answer, to request: Request, role: Preconditions.Role = .origin) -> Reply {
+        let mayBeBesideRoot = context.layout.root != nil && request.target.starts(with: "/-/".utf8)
+        guard request.isCrossOrigin || mayBeBesideRoot else {
+            return Reply(answer: answer, ownFields: timing.line, role: role)
+        }
+        let authority = String(decoding: request.host, as: UTF8.self)
+        let layout = context.layout.seen(from: authority)
+        let asker = Asker(request.fields, authority: authority, layout: layout)
+        switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
+        case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
+        case .refused: return Reply(answer: Self.refused)
+        }
     }
 
-    /// An answer as one origin's page gets it.
-    func reply(_ answer: Answer, to origin: String?, role: Preconditions.Role = .origin) -> Reply {
-        let shared = isPortals ? nil : origin.map(context.layout.crossOriginFields)
-        return Reply(answer: answer, ownFields: (shared ?? []) + timing.line, role: role)
-    }
+    /// The same for what is held and what is not, so that nobody learns which it is.
+    static let refused = Answer.text(
+        403, "A page of another site asks for this, which the larder does not show to it.\n",
+        fields: [("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-store")])
 
     private func answer(to request: Request) -> Answer {
         do throws(StoreError) {
@@ -82,32 +90,68 @@ final class MirrorResponder: Responder {
         return read
     }
 
-    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
-    private func find(_ request: Request, _ look: Look) throws(StoreError) -> (answer: Answer, url: Int64?) {
+    func place(_ request: Request, _ look: Look) throws(StoreError) -> Place {
         let authority = String(decoding: request.host, as: UTF8.self)
         let target = String(decoding: request.target, as: UTF8.self)
+        let place = context.names.place(authority: authority, target: target)
+        guard place == .unknown, named != look.generation else { return place }
+        try look.reader.eachOrigin(context.layout.names.learn)
+        named = look.generation
+        return context.names.place(authority: authority, target: target)
+    }
+
+    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
+    private func find(_ request: Request, _ look: Look) throws(StoreError) -> (answer: Answer, url: Int64?) {
         let isRead = request.head.method != .other
-        switch context.names.place(authority: authority, target: target) {
-        case .refused:
-            return (plain(421, "\(authority) is not served here. The larder is at \(context.layout.portal)"), nil)
+        let place = try place(request, look)
+        switch place {
         case .portal:
-            isPortals = true
-            return (isRead ? try portal.answer(target, accept: request.accept, reader: look.reader) : refusal, nil)
+            guard isRead else { return (refusal, nil) }
+            let target = String(decoding: request.target, as: UTF8.self)
+            return (try portal.answer(target, accept: request.accept, reader: look.reader), nil)
         case .shim: return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
-        case .copy(let addresses): return try show(addresses, request, authority, look)
+        case .name(let origin):
+            let name = WebURL(origin).flatMap(context.layout.names.name)
+            return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
+        case .copy(let addresses) where !addresses.isEmpty: return try show(addresses, request, look)
+        case .copy, .way, .moved, .unknown, .refused: return (elsewhere(place, request), nil)
+        }
+    }
+
+    /// What is asked for is at another address, or nowhere.
+    private func elsewhere(_ place: Place, _ request: Request) -> Answer {
+        let authority = String(decoding: request.host, as: UTF8.self)
+        let layout = context.layout.seen(from: authority)
+        switch place {
+        case .way(let url):
+            guard let address = layout.address(of: url) else { return plain(404, "Only http and https are led to.") }
+            return .redirect(to: address, fields: layout.commonFields, keepsMethod: true, sharing: .everybodys)
+        case .moved(let address):
+            return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
+        case .unknown:
+            return plain(404, "\(authority) stands for an origin that the larder does not hold.")
+        case .refused:
+            return plain(421, "\(authority) is not served here. The larder is at \(layout.home)")
+        case .copy, .portal, .shim, .name:
+            // Below `/-/`, beside a site at the root.
+            guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
+            let target = String(decoding: request.target, as: UTF8.self)
+            return .redirect(to: portal.dropLast() + target, fields: layout.commonFields)
         }
     }
 
     private func show(
-        _ addresses: [String], _ request: Request, _ authority: String, _ look: Look
+        _ addresses: [String], _ request: Request, _ look: Look
     ) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let authority = String(decoding: request.host, as: UTF8.self)
         let layout = context.layout.seen(from: authority)
         let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
         let fields = request.fields
         let key = RequestKey(method: request.method, body: request.body.span)
         let rules = try rules(look)
         let copy = try timing.measure("lookup") { () throws(StoreError) in
-            try finder.find(addresses, request: key, requestFields: fields, rules: rules)
+            try finder.find(
+                addresses, request: key, requestFields: original(fields, authority, layout), rules: rules)
         }
         guard let copy else {
             if let answer = led(request, layout) { return (answer, nil) }
@@ -115,15 +159,26 @@ final class MirrorResponder: Responder {
         }
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = CopyRenderer(
-            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier)
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
+            isShown: fields.isNavigation)
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: .hit(copy.change))
         }
         // An address that only keeps caches from answering is asked for but once.
         let isKept =
             context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
+            && !renderer.dependsOnUse
             && copy.change.isDisjoint(with: [.busters, .query])
         return (answer, isKept ? copy.response.url : nil)
+    }
+
+    /// A request's fields as the page would have sent them on the web, by which variants are told apart.
+    func original(_ fields: HTTPFields, _ authority: String, _ layout: OriginLayout) -> HTTPFields {
+        guard fields.contains("Origin") else { return fields }
+        var fields = fields
+        let asker = Asker(fields, authority: authority, layout: layout)
+        if !asker.isOpaque, let origin = asker.origins.first { fields.set("Origin", origin) }
+        return fields
     }
 
     /// An original URL that was pasted behind the address of a site at the root.
@@ -138,7 +193,59 @@ final class MirrorResponder: Responder {
         plain(405, "The larder's own pages answer GET and HEAD.", fields: [("Allow", "GET, HEAD")])
     }
 
-    func plain(_ status: Int, _ text: String, fields: [(name: String, value: String)] = []) -> Answer {
-        .text(status, text + "\n", fields: fields + context.layout.commonFields)
+    func plain(
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
+    }
+}
+
+// MARK: - Preflights
+
+extension MirrorResponder {
+    /// What a browser is told that asks whether a page of one origin may send a request to another: by its server where one
+    /// is asked, else by what is held there. Nil leaves it to `respond`.
+    func preflight(_ request: Request) -> Reply? {
+        let asked = request.fields
+        guard request.origin != nil, let method = asked["Access-Control-Request-Method"] else { return nil }
+        timing = ServerTiming()
+        do throws(StoreError) {
+            let look = try look()
+            guard case .copy(let addresses) = try place(request, look), let url = addresses.first.flatMap({ WebURL($0) })
+            else { return nil }
+            if let loading = context.loading, try policy(of: request, asked, url, loading, look) != .offline,
+                loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
+            {
+                return nil
+            }
+            let authority = String(decoding: request.host, as: UTF8.self)
+            let layout = context.layout.seen(from: authority)
+            let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
+            let copy = try finder.find(
+                addresses, request: .get, requestFields: original(asked, authority, layout), rules: try rules(look))
+            guard let copy else {
+                // What it was to be followed by would have been noted.
+                if method == "GET" { _ = try miss(url.href, request, asked, look) }
+                return reply(plain(504, "Not in the larder: \(url.href)", sharing: Sharing(missing: url)), to: request)
+            }
+            var fields = layout.commonFields + [("Access-Control-Allow-Methods", method)]
+            if let names = asked.combined("Access-Control-Request-Headers") {
+                fields.append(("Access-Control-Allow-Headers", names))
+            }
+            let sharing = copy.sharing
+            return reply(Answer(status: 204, fields: fields, body: [], sharing: sharing), to: request)
+        } catch {
+            return reply(plain(500, "\(error)"), to: request)
+        }
+    }
+
+    /// No other origin's page has a say in it.
+    func policy(
+        of request: Request, _ fields: HTTPFields, _ url: WebURL, _ loading: Loading, _ look: Look
+    ) throws(StoreError) -> CachePolicy {
+        if !request.isCrossOrigin, let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) }) {
+            return policy
+        }
+        return try rules(look).rules(for: url).policy(for: url) ?? loading.policy
     }
 }

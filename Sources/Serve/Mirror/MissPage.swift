@@ -13,7 +13,10 @@ struct MissPage {
     /// What is not asked for by a person is answered in a word.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
         let fields = [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
-        guard isNavigation else { return .text(504, "Not in the larder: \(url)\n", fields: fields) }
+        let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .own
+        guard isNavigation else {
+            return .text(504, "Not in the larder: \(url)\n", fields: fields, sharing: sharing)
+        }
         let page = HTMLPage(
             title: "Not in the larder",
             body: """
@@ -25,9 +28,11 @@ struct MissPage {
                 <pre>larder prefetch '\(HTMLPage.escape(quoted))'</pre>
                 \(list("Linked from", referrers, layout))\
                 \(list("Held nearby", neighbours, layout))\
-                <p><a href="\(layout.portal)">What the larder holds</a></p>
+                <p><a href="\(HTMLPage.escape(url))" rel="noreferrer">Open it on the network</a>, out of the larder: its
+                server learns that you ask.</p>
+                \(layout.portal.map { "<p><a href=\"\($0)\">What the larder holds</a></p>" } ?? "")
                 """)
-        return .html(504, page.text, fields: fields)
+        return .html(504, page.text, fields: fields, sharing: sharing)
     }
 
     /// It is meant to be pasted into a shell, where only a quote could end the quotation.

@@ -6,26 +6,19 @@ internal import Web
 /// thread.
 struct Portal {
     private let layout: OriginLayout
-    private let links: PortalLinks
+    private let links = PortalLinks()
     private let memory = PortalMemory()
     private let verdicts: ScriptsPage.Verdicts?
     private let now: () -> Int64
 
-    /// - Parameters:
-    ///   - home: `/`, or `/-/` where a site has the root.
-    ///   - verdicts: what a check found of bundles, if anybody knows.
+    /// - Parameter verdicts: what a check found of bundles, if anybody knows.
     init(
-        layout: OriginLayout, home: String = "/", verdicts: ScriptsPage.Verdicts? = nil,
+        layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil,
         now: @escaping () -> Int64 = { Int64(time(nil)) }
     ) {
         self.layout = layout
-        links = PortalLinks(home: home)
         self.verdicts = verdicts
         self.now = now
-    }
-
-    static func isName(_ name: String) -> Bool {
-        name == "localhost" || name == "127.0.0.1" || name == "[::1]"
     }
 
     /// - Parameter accept: what the request said; JSON where it is asked for by name.
@@ -46,7 +39,7 @@ struct Portal {
     private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)? {
         let place = request["after"].flatMap(SearchPlace.init)
         switch request.path {
-        case "/", links.home, "/-/":
+        case "/", "/-/":
             return try HomePage(reader, memory)
         case PortalLinks.search:
             return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, memory)
@@ -93,13 +86,15 @@ struct Portal {
 
     // MARK: - Answers
 
-    /// A second policy only forbids more than the first: these pages need nothing but their style, and nobody frames them.
+    /// These pages need nothing but their style, and nobody but themselves gets at them.
     private var fields: [(name: String, value: String)] {
         let policy =
             "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-        return layout.commonFields + [
+        return [
             ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
-            ("Referrer-Policy", "same-origin"),
+            ("Referrer-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
+            ("Cross-Origin-Opener-Policy", "same-origin"), ("X-Frame-Options", "DENY"),
+            ("X-DNS-Prefetch-Control", "off"),
         ]
     }
 

@@ -1,7 +1,6 @@
 /// Where the portal has what. Every address is a path, so that it holds under whichever name the portal is reached.
 struct PortalLinks {
-    /// `/`, or `/-/` where a site has the root.
-    let home: String
+    let home = "/"
 
     static let search = "/-/search"
     static let scripts = "/-/scripts"

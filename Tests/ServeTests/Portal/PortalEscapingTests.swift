@@ -11,7 +11,7 @@ import Web
     @Test(arguments: [
         "/", "/-/sites/1", "/-/sites/1/pages?under=https://example.test/", "/-/sites/1/missing",
         "/-/sites/1/missing?kind=pages", "/-/search?q=script", "/-/search?q=example", "/-/scripts",
-        PortalLinks(home: "/").details(href),
+        PortalLinks().details(href),
         "/-/search?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/-/sites/1/pages?under=%22%3E%3Cscript%3E",
         "/-/page?url=https://example.test/%22%3E%3Cscript%3E", "/%22%3E%3Cscript%3E", "/\"><script>alert(1)</script>",
         "/-/sites/1/search?q='%22%3E&after=a.%22%3E%3Cscript%3E", "/-/sites/1/changes?from=%22%3E%3Cscript%3E",

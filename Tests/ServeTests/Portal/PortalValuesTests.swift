@@ -28,7 +28,7 @@ import Testing
         "plain", "a b", "a&b=c", "50%", "ä☕", "'\"<>", "https://e.test/?a=b&c#d", "+", "\u{0}",
     ])
     func `what a link carries is what the request says`(words: String) {
-        let links = PortalLinks(home: "/")
+        let links = PortalLinks()
         #expect(PortalRequest(target: links.search(words, in: nil))["q"] == words)
         #expect(PortalRequest(target: links.details(words))["url"] == words)
         #expect(PortalRequest(target: links.folder(words, of: 1, after: words))["after"] == words)

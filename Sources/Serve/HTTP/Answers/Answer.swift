@@ -10,6 +10,7 @@ final class Answer: Sendable {
     let hasDate: Bool
     /// What follows `bytes` for a large body: a file, sent by the kernel.
     let file: FileBody?
+    let sharing: Sharing
 
     struct FileBody: Sendable {
         let path: String
@@ -19,7 +20,7 @@ final class Answer: Sendable {
         var splice: SpliceList?
     }
 
-    init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
+    init(status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own) {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
         headCount = bytes.count
         bytes.append(contentsOf: body)
@@ -27,14 +28,16 @@ final class Answer: Sendable {
         self.bytes = bytes
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = nil
+        self.sharing = sharing
     }
 
-    init(status: Int, fields: [(name: String, value: String)], file: FileBody) {
+    init(status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .own) {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
         headCount = bytes.count
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
+        self.sharing = sharing
     }
 
     /// The length of the body, wherever it is.
@@ -46,16 +49,28 @@ final class Answer: Sendable {
     /// Everything that a client is sent stands in `bytes`.
     var isPlain: Bool { hasDate && file == nil }
 
-    static func text(_ status: Int, _ text: String, fields: [(name: String, value: String)] = []) -> Answer {
-        Answer(status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields, body: Array(text.utf8))
+    static func text(
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        Answer(
+            status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields, body: Array(text.utf8),
+            sharing: sharing)
     }
 
-    static func html(_ status: Int, _ html: String, fields: [(name: String, value: String)] = []) -> Answer {
-        Answer(status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields, body: Array(html.utf8))
+    static func html(
+        _ status: Int, _ html: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        Answer(
+            status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields, body: Array(html.utf8),
+            sharing: sharing)
     }
 
-    static func redirect(to location: String, fields: [(name: String, value: String)] = []) -> Answer {
-        Answer(status: 302, fields: [("Location", location)] + fields, body: [])
+    /// - Parameter keepsMethod: a changing request is sent to the other place as it was.
+    static func redirect(
+        to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
+        sharing: Sharing = .own
+    ) -> Answer {
+        Answer(status: keepsMethod ? 307 : 302, fields: [("Location", location)] + fields, body: [], sharing: sharing)
     }
 
     private static func validators(

@@ -103,6 +103,7 @@ struct HeadReader {
                 head.isKeptAlive = true
             }
         case 14 where matches(name, "content-length"): return length(value, into: &head)
+        case 14 where matches(name, "sec-fetch-site"): head.fetchSite = value
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
         default: break
         }

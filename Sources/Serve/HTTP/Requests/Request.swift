@@ -21,6 +21,13 @@ struct Request {
     var accept: String? { text(head.accept) }
     var origin: String? { text(head.origin) }
 
+    /// Whether a browser says that another origin's page asks.
+    var isCrossOrigin: Bool {
+        guard let site = head.fetchSite else { return head.origin != nil }
+        return !HeadBytes.matches(bytes, site, "same-origin") && !HeadBytes.matches(bytes, site, "none")
+            || head.origin != nil
+    }
+
     /// As it was sent: methods are told apart by case.
     var method: String { String(decoding: bytes[head.methodName], as: UTF8.self) }
 

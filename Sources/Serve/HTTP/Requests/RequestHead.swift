@@ -30,6 +30,8 @@ package struct RequestHead: Equatable {
     var accept: Range<Int>?
     var ifNoneMatch: Range<Int>?
     var origin: Range<Int>?
+    /// `Sec-Fetch-Site`: a browser's word on who asks.
+    var fetchSite: Range<Int>?
     /// The field lines, each with its end.
     package var fields: Range<Int>
     /// Whether there is a condition or a range among the fields.

@@ -13,27 +13,30 @@ struct AnswerFields {
 
     /// The fields of an answer that stands for a stored response. Only one with a body has a tag.
     func fields(
-        of stored: HTTPFields, base: WebURL, source: AnswerSource, entityTag: String? = nil
+        of stored: HTTPFields, base: WebURL, source: AnswerSource, sharing: Sharing, entityTag: String? = nil
     ) -> [(String, String)] {
         var fields: [(String, String)] = []
         for field in stored.list {
-            switch Self.treatment(of: field.name) {
+            switch treatment(of: field.name, base) {
             case .cache: if isProxy { fields.append((field.name, field.value)) }
             case .keep: fields.append((field.name, field.value))
             case .address: fields.append((field.name, led(field.value, base: base)))
             case .links: fields.append((field.name, ledLinks(field.value, base: base)))
             case .refresh: fields.append((field.name, ledRefresh(field.value, base: base)))
+            case .origins: fields.append((field.name, ledOrigins(field.value)))
+            case .policy: fields += policies(field.value).map { (field.name, $0) }
             case .drop: break
             }
         }
         if let entityTag { fields.append(("ETag", entityTag)) }
-        return fields + ownFields(source)
+        return fields + ownFields(source, base, sharing)
     }
 
     /// What every copy says, beside what was stored.
-    func ownFields(_ source: AnswerSource) -> [(String, String)] {
+    func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
-        (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.commonFields
+        (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.fields(of: url)
+            + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
     }
 
     /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name stands for both.
@@ -65,30 +68,72 @@ struct AnswerFields {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    private func ledOrigins(_ value: String) -> String {
+        guard value != "*" else { return value }
+        let origins = value.utf8.split(separator: UInt8(ascii: ",")).compactMap { part -> String? in
+            let origin = String(decoding: HTTPGrammar.trimmed(part), as: UTF8.self)
+            return origin == "*" ? origin : WebURL(origin).flatMap(layout.localOrigin)
+        }
+        return origins.joined(separator: ", ")
+    }
+
+    /// Of a Content-Security-Policy what keeps its document away from others: who may show it in a frame, and that it gets
+    /// no origin. What it lets the document load names the network's addresses; the larder's own policy takes the place of
+    /// that.
+    private func policies(_ value: String) -> [String] {
+        value.utf8.split(separator: UInt8(ascii: ",")).compactMap { policy in
+            let directives = policy.split(separator: UInt8(ascii: ";")).compactMap { directive -> String? in
+                let words = directive.split(whereSeparator: { HTTPGrammar.isSpace($0) }).map {
+                    String(decoding: $0, as: UTF8.self)
+                }
+                switch words.first?.lowercased() {
+                case "sandbox": return words.joined(separator: " ")
+                case "frame-ancestors":
+                    let sources = words.dropFirst().compactMap(layout.localSource)
+                    return "frame-ancestors " + (sources.isEmpty ? "'none'" : sources.joined(separator: " "))
+                default: return nil
+                }
+            }
+            return directives.isEmpty ? nil : directives.joined(separator: "; ")
+        }
+    }
+
     private enum Treatment {
         case keep
-        /// An address that must lead to the larder, and those of `Link` and `Refresh`.
-        case address, links, refresh
+        /// An address that must lead to the larder, and those of `Link` and `Refresh`; origins that it names otherwise.
+        case address, links, refresh, origins
+        /// A policy, of which a part is kept.
+        case policy
         /// What a cache goes by.
         case cache
         case drop
     }
 
-    /// Dropped is what speaks of the connection, of a coding that is undone, of an origin's security that the mirror
-    /// replaces by its own, or of addresses on the network.
+    private func treatment(of name: String, _ url: WebURL) -> Treatment {
+        let name = HTTPGrammar.lowercased(name.utf8)
+        // Beside a site at the root a worker would be that site's.
+        if name == "service-worker-allowed", !layout.keepsPaths(of: url) { return .drop }
+        return Self.treatment(of: name)
+    }
+
+    /// Dropped is what speaks of the connection, of a coding that is undone, of addresses on the network, or has a browser
+    /// ask or tell something there; and what is answered to each page by itself.
     private static func treatment(of name: String) -> Treatment {
-        switch String(decoding: name.utf8.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self) {
+        switch name {
         case "location", "content-location": .address
         case "link": .links
         case "refresh": .refresh
+        case "timing-allow-origin": .origins
+        case "content-security-policy": .policy
         case "cache-control", "expires", "pragma", "age", "vary": .cache
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding",
             "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest",
             "etag", "accept-ranges", "content-range",
-            "strict-transport-security", "content-security-policy", "content-security-policy-report-only",
-            "x-frame-options", "cross-origin-opener-policy", "cross-origin-embedder-policy",
-            "cross-origin-resource-policy", "access-control-allow-origin", "access-control-allow-credentials",
-            "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
+            "strict-transport-security", "content-security-policy-report-only", "access-control-allow-origin",
+            "access-control-allow-credentials", "referrer-policy", "cross-origin-opener-policy-report-only",
+            "cross-origin-embedder-policy-report-only", "permissions-policy-report-only", "document-policy-report-only",
+            "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel", "speculation-rules",
+            "attribution-reporting-register-source", "attribution-reporting-register-trigger", "onion-location",
             "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap", "larder",
             "x-dns-prefetch-control":
             .drop

@@ -11,6 +11,8 @@ struct FoundCopy {
     var change: LookupCandidate.Change = []
     /// There are others for requests with other fields.
     let isVariant: Bool
+
+    var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
 }
 
 /// Finds what answers a request: what is held under the very address, else under one that may stand in for it.

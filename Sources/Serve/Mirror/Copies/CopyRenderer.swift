@@ -3,12 +3,24 @@ internal import Store
 internal import Web
 
 /// Makes a copy ready to be sent: its links lead to the larder, every other byte stays as it was.
-struct CopyRenderer {
+final class CopyRenderer {
     let finder: CopyFinder
     let layout: OriginLayout
     /// Nil where pages do without.
     let shim: Shim?
     let verifier: BodyVerifier
+    /// A browser shows it, in a window or a frame; nobody puts it into a document of its own.
+    private let isShown: Bool
+    /// What was made is for such a use alone.
+    private(set) var dependsOnUse = false
+
+    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, isShown: Bool) {
+        self.finder = finder
+        self.layout = layout
+        self.shim = shim
+        self.verifier = verifier
+        self.isShown = isShown
+    }
 
     private var fields: AnswerFields { finder.fields }
 
@@ -20,16 +32,19 @@ struct CopyRenderer {
             let table = try links(of: body)
         else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
-            return .text(500, text, fields: layout.commonFields)
+            return .text(500, text, fields: layout.commonFields, sharing: Sharing(missing: copy.url))
         }
-        let tag = body.entityTag(type: copy.fields["Content-Type"], layout: layout, hasShim: shim != nil)
+        let tag = body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
         let form = DocumentForm(body)
+        let sharing = copy.sharing
         if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url) {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
             return Answer(
                 status: copy.response.status,
-                fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
         }
         let bytes = try content.load()
         if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded {
@@ -39,10 +54,12 @@ struct CopyRenderer {
             let ownTag = finder.fields.isProxy && list == nil ? copy.fields["ETag"] : tag
             return Answer(
                 status: copy.response.status,
-                fields: fields.fields(of: copy.fields, base: copy.url, source: source, entityTag: ownTag), file: file)
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
         }
         return try answer(
-            status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, tag: tag)
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, sharing, tag: tag)
     }
 
     /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
@@ -50,10 +67,11 @@ struct CopyRenderer {
 
     /// What is not in the store: it has just come, or is held in memory alone.
     func answer(
-        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource
+        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
+        _ sharing: Sharing
     ) throws(StoreError) -> Answer {
         let form = DocumentForm(name: loaded.format.name)
-        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, tag: nil)
+        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, sharing, tag: nil)
     }
 
     /// What is held in memory alone; nil when the part that the request asks for is not held.
@@ -61,45 +79,50 @@ struct CopyRenderer {
         _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource, _ now: HTTPDate
     ) throws(StoreError) -> Answer? {
         let stored = entry.servedFields(at: now)
+        let sharing = Sharing(loaded: stored, request.url, withCredentials: copy.isPrivate)
         switch copy.body {
-        case .whole(let body): return try answer(entry.status, stored, request.url, body, source)
+        case .whole(let body): return try answer(entry.status, stored, request.url, body, source, sharing)
         case .parts(let parts):
             guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }), let part = parts.part(wanted)
             else { return nil }
-            var outgoing = fields.fields(of: stored, base: request.url, source: source, entityTag: stored["ETag"])
+            var outgoing = fields.fields(
+                of: stored, base: request.url, source: source, sharing: sharing, entityTag: stored["ETag"])
             outgoing.append(("Content-Range", part.range.text))
-            return Answer(status: 206, fields: outgoing, body: part.bytes)
+            return Answer(status: 206, fields: outgoing, body: part.bytes, sharing: sharing)
         }
     }
 
     /// The answer to a HEAD.
-    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL) -> Answer {
-        let outgoing = fields.fields(of: stored, base: url, source: .loaded, entityTag: stored["ETag"])
+    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
+        let outgoing = fields.fields(
+            of: stored, base: url, source: .loaded, sharing: sharing, entityTag: stored["ETag"])
         // Its length is told, and it is not sent: nobody opens it.
         return Answer(
-            status: status, fields: outgoing, file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0))
+            status: status, fields: outgoing, file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
+            sharing: sharing)
     }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, form: DocumentForm)
 
     private func answer(
-        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource, tag: String?
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource, _ sharing: Sharing,
+        tag: String?
     ) throws(StoreError) -> Answer {
         let shown =
             switch body.form {
             case .other: isRewritten(body.table, of: url) ? splice(body.bytes, body.table, url) : body.bytes
-            case .html: try document(body.bytes, body.table, url, isXML: false)
-            case .xhtml: try document(body.bytes, body.table, url, isXML: true)
+            case .html, .xml: try document(body.bytes, body.table, url, body.form)
             }
         // The server's own tag is for the server's own bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
-        var outgoing = fields.fields(of: stored, base: url, source: source, entityTag: isSame ? stored["ETag"] : tag)
+        var outgoing = fields.fields(
+            of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
         // A part, or the refusal of one, that the server itself was asked for.
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
         }
-        return Answer(status: status, fields: outgoing, body: shown)
+        return Answer(status: status, fields: outgoing, body: shown, sharing: sharing)
     }
 
     // MARK: - Bodies
@@ -126,7 +149,7 @@ struct CopyRenderer {
     }
 
     private func document(
-        _ original: [UInt8], _ originalTable: LinkTable, _ url: WebURL, isXML: Bool
+        _ original: [UInt8], _ originalTable: LinkTable, _ url: WebURL, _ form: DocumentForm
     ) throws(StoreError) -> [UInt8] {
         var (bytes, table) = (original, originalTable)
         if let decoded = table.source(of: original.span) {
@@ -134,7 +157,7 @@ struct CopyRenderer {
             table.isTranscoded = false
             table.encoding = .utf8
         }
-        let edits = try edits(of: bytes, table, url, isXML ? .xhtml : .html)
+        let edits = try edits(of: bytes, table, url, form)
         return edits.isEmpty ? bytes : Self.applied(edits, to: bytes)
     }
 
@@ -145,16 +168,11 @@ struct CopyRenderer {
         of bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ form: DocumentForm
     ) throws(StoreError) -> [Edit] {
         var edits = isRewritten(table, of: url) ? splices(of: bytes, table, url) : []
-        let isXML: Bool
-        switch form {
-        case .other: return edits
-        case .html: isXML = false
-        case .xhtml: isXML = true
-        }
+        if form == .other { return edits }
         var failure: StoreError?
         let repairs = DocumentRepairs(table: table, url: url) { target in
             do throws(StoreError) {
-                return try isRewritten(target)
+                return try self.isRewritten(target)
             } catch {
                 failure = error
                 return false
@@ -162,11 +180,21 @@ struct CopyRenderer {
         }
         edits += repairs.edits(in: bytes)
         if let failure { throw failure }
-        if let shim, let place = ShimPlace.find(in: bytes, isXML: isXML) {
-            edits.append((place..<place, Array(shim.tag)))
+        if let shim, let place = shimPlace(in: bytes, form) {
+            edits.append((place..<place, form == .xml ? shim.xmlTag : shim.tag))
         }
         edits.sort { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
         return edits
+    }
+
+    private func shimPlace(in bytes: [UInt8], _ form: DocumentForm) -> Int? {
+        switch ShimPlace(in: bytes, form) {
+        case .none: return nil
+        case .at(let place): return place
+        case .ifShown(let place):
+            dependsOnUse = true
+            return isShown ? place : nil
+        }
     }
 
     private static func applied(_ edits: [Edit], to bytes: [UInt8]) -> [UInt8] {
@@ -209,18 +237,22 @@ struct CopyRenderer {
 
     /// A redirect, or what was confirmed not to be there.
     private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
-        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source)
+        let sharing = copy.sharing
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
         // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
         if !copy.response.isTombstone || finder.fields.isProxy {
-            return Answer(status: copy.response.status, fields: outgoing, body: [])
+            return Answer(status: copy.response.status, fields: outgoing, body: [], sharing: sharing)
         }
         let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
         return Answer(
-            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8))
+            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8),
+            sharing: sharing)
     }
 
     private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
-        let place = layout.address(of: copy.url) ?? layout.portal
-        return .redirect(to: place, fields: fields.ownFields(source))
+        let sharing = copy.sharing
+        return .redirect(
+            to: layout.address(of: copy.url) ?? layout.home, fields: fields.ownFields(source, copy.url, sharing),
+            sharing: sharing)
     }
 }

@@ -3,7 +3,8 @@ internal import Store
 /// What a body is to a browser, as far as serving it goes.
 enum DocumentForm {
     case html
-    case xhtml
+    /// A document of XML in which scripts run: XHTML, a drawing, or any other that has elements of theirs.
+    case xml
     /// What is shown by others, or is no document.
     case other
 
@@ -15,7 +16,7 @@ enum DocumentForm {
     init(name: String) {
         switch name {
         case "html": self = .html
-        case "xhtml": self = .xhtml
+        case "xhtml", "svg", "xml": self = .xml
         default: self = .other
         }
     }

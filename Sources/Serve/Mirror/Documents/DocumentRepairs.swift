@@ -1,8 +1,9 @@
 internal import Markup
 internal import Web
 
-/// Takes out of a document what would keep a browser from showing it here: policies that name the network's origins, and
-/// digests of bodies that are not what they were, since their links are rewritten.
+/// Takes out of a document what would keep a browser from showing it here: policies that name the network's origins,
+/// digests of bodies that are not what they were, since their links are rewritten, and what would hide from the larder whose
+/// page asks.
 ///
 /// Each is overwritten by as many bytes, so that every other place in the document stays where it was.
 struct DocumentRepairs {
@@ -15,7 +16,7 @@ struct DocumentRepairs {
     ///
     /// - Parameter bytes: what the table's ranges count in.
     func edits(in bytes: [UInt8]) -> [(range: Range<Int>, text: [UInt8])] {
-        bytes.withUnsafeBufferPointer { policies(in: $0) + digests(in: $0) }.map { place, text in
+        bytes.withUnsafeBufferPointer { policies(in: $0) + digests(in: $0) + referrers(in: $0) }.map { place, text in
             (place..<place + text.utf8CodeUnitCount, text.withUTF8Buffer { Array($0) })
         }
     }
@@ -29,6 +30,23 @@ struct DocumentRepairs {
             let attribute = tag.attributes.first { $0.value.contains(place) }
             guard let attribute, bytes.says("http-equiv", at: attribute.name) else { return nil }
             return (place, "original-content-policy")
+        }
+    }
+
+    /// `<meta name=referrer>` and `referrerpolicy`.
+    private func referrers(in bytes: UnsafeBufferPointer<UInt8>) -> [Change] {
+        bytes.places(of: "referrer").compactMap { place in
+            guard let (_, tag) = StartTag.around(place, in: bytes) else { return nil }
+            if bytes.says("meta", at: tag.name) {
+                let attribute = tag.attributes.first { $0.value.contains(place) }
+                guard let attribute, bytes.says("name", at: attribute.name),
+                    bytes.says("referrer", at: attribute.value)
+                else { return nil }
+                return (place, "original")
+            }
+            let attribute = tag.attributes.first { $0.name.lowerBound == place }
+            guard let attribute, bytes.says("referrerpolicy", at: attribute.name) else { return nil }
+            return (place, "data-refpolicy")
         }
     }
 

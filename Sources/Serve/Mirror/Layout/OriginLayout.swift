@@ -9,29 +9,52 @@ struct OriginLayout: Sendable {
     /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what is written for
     /// one client. Without it they are paths.
     var authority: String?
+    let names: OriginNames
     /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's answer.
     let commonFields: [(name: String, value: String)]
+    /// Other machines come here: the larder's own pages are not for them.
+    private let isExposed: Bool
 
-    /// - Parameter allowsNetwork: pages may ask the network for what the larder did not lead to itself.
-    init(port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false) {
+    /// The name of the larder's own pages where a site has the root.
+    static let portalName = "larder.localhost"
+
+    /// Pages may ask the network for what the larder did not lead to itself.
+    let allowsNetwork: Bool
+
+    init(
+        port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
+        names: OriginNames = .system
+    ) {
         self.port = port
         self.root = root
-        // Whatever was done at the origin may be done here, as long as it stays inside the larder.
-        let names = root == nil ? "http://localhost:\(port) http://*.localhost:\(port)" : "'self'"
-        let inside = "\(names) data: blob:"
-        let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside)"
+        self.names = names
+        self.allowsNetwork = allowsNetwork
+        self.isExposed = isExposed
+        // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
+        let inside = (root == nil ? "http://*.localhost:\(port)" : "'self'") + " data: blob:"
+        let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
             // Names are looked up before anything is asked of them, which a policy does not govern.
-            ("X-DNS-Prefetch-Control", "off"),
-            // Because of `crossOriginFields`.
-            ("Vary", "Origin"),
+            ("X-DNS-Prefetch-Control", "off")
         ]
         commonFields = allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
     }
 
+    /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser, documents get one
+    /// of their own each, and say where they are.
+    func fields(of url: WebURL) -> [(name: String, value: String)] {
+        guard let root, !root.isRoot(url) else { return commonFields }
+        return commonFields + [("Content-Security-Policy", Self.sandbox), ("Referrer-Policy", "unsafe-url")]
+    }
+
+    private static let sandbox = """
+        sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads \
+        allow-pointer-lock allow-orientation-lock allow-presentation allow-top-navigation-by-user-activation
+        """
+
     /// The larder's address of an http or https URL; nil for other schemes, which stay as they are.
     func address(of url: WebURL) -> String? {
-        guard let name = OriginNames.name(of: url) else { return nil }
+        guard let name = names.name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
         guard let root else { return "http://\(name):\(port)\(url.target)\(fragment)" }
         return (authority.map { "http://\($0)" } ?? "") + root.path(of: url) + fragment
@@ -50,22 +73,61 @@ struct OriginLayout: Sendable {
         root?.isRoot(url) ?? true
     }
 
-    var portal: String { root == nil ? "http://localhost:\(port)/" : "/-/" }
-
-    /// Lets a script of one of the larder's origins read what another one answered, as field lines.
-    ///
-    /// What the network's server had said names the network's origins. Here each of them could have been copied without
-    /// asking, so each may read the others; pages from elsewhere may not.
-    func crossOriginFields(for origin: String) -> [UInt8] {
-        guard isOurs(origin) else { return [] }
-        let lines = "Access-Control-Allow-Origin: \(origin)\r\nAccess-Control-Allow-Credentials: true\r\n"
-        return Array(lines.utf8)
+    /// Where the larder's own pages are; nil where they are shown to nobody.
+    var portal: String? {
+        guard root != nil else { return "http://localhost:\(port)/" }
+        return isExposed ? nil : "http://\(Self.portalName):\(port)/"
     }
 
-    /// With a site at the root there is but one origin, which needs no permission.
-    func isOurs(_ origin: String) -> Bool {
-        guard root == nil, let url = WebURL(origin) else { return false }
-        return url.origin == origin && url.scheme == "http" && url.effectivePort == Int(port)
-            && (url.host == "localhost" || url.host.hasSuffix(".localhost"))
+    /// Where to look.
+    var home: String { portal ?? "http://localhost:\(port)/" }
+
+    func isPortal(_ name: String) -> Bool {
+        guard root != nil else { return name == "localhost" || name == "127.0.0.1" || name == "[::1]" }
+        return name == Self.portalName && !isExposed
+    }
+
+    /// The larder's origin of an original one.
+    func localOrigin(of url: WebURL) -> String? { names.name(of: url).map { "http://\($0):\(port)" } }
+
+    /// What a policy's source is here: keywords and schemes as they are, a host's name as the larder has it. Nil for what
+    /// it cannot have.
+    func localSource(_ source: String) -> String? {
+        if source == "*" || source.hasPrefix("'") { return source }
+        if source == "https:" || source == "http:" { return root == nil ? "http://*.localhost:\(port)" : "'self'" }
+        guard root == nil, !source.hasSuffix(":") else { return nil }
+        let host = source.utf8.contains("://".utf8) ? source : "https://" + source
+        guard host.utf8.contains(UInt8(ascii: "*")) else {
+            return WebURL(host).flatMap(localOrigin)
+        }
+        // Hosts below one: the star stays where it stood.
+        let below = host.drop { $0 != "*" }
+        guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
+            let name = names.name(of: url)
+        else { return nil }
+        return "http://*.\(name):\(port)"
+    }
+
+    // MARK: - Whose page is where
+
+    /// - Parameter authority: by which the larder is asked.
+    func page(at local: WebURL, _ authority: String) -> Asker.Kind {
+        guard local.scheme == "http" else { return .outside }
+        if local.effectivePort == Int(port), isPortal(local.host) { return .portal }
+        guard let root else { return page(named: local) }
+        guard local.origin == WebURL("http://\(authority)/")?.origin else { return .outside }
+        let origins = root.addresses(of: local.target).compactMap { WebURL($0)?.origin }
+        return origins.isEmpty ? .outside : .page(origins)
+    }
+
+    func page(atAuthority authority: String) -> Asker.Kind {
+        WebURL("http://\(authority)/").map { page(at: $0, authority) } ?? .outside
+    }
+
+    private func page(named local: WebURL) -> Asker.Kind {
+        guard local.effectivePort == Int(port), case .origins(let origins) = names.reading(local.host) else {
+            return .outside
+        }
+        return .page(origins)
     }
 }

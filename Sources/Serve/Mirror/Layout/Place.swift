@@ -6,7 +6,14 @@ enum Place: Equatable {
     case portal
     /// The script that leads addresses to the larder which other scripts make.
     case shim
-    /// What is held of one of these URLs, the likelier first. Never empty.
+    /// It asks for the name of an origin, or to be led to an URL.
+    case name(of: String)
+    case way(to: WebURL)
+    /// An earlier or another name of an origin; the address that is meant.
+    case moved(to: String)
+    /// The origin's name has a digest that nobody has named yet.
+    case unknown
+    /// What is held of one of these URLs, the likelier first. Empty where a target means none.
     case copy([String])
     /// A name that is not ours: somebody else's page may have had a browser look it up as this machine.
     case refused
@@ -29,18 +36,34 @@ struct LarderNames: Sendable {
     func place(authority: String, target: String) -> Place {
         guard let name = name(of: authority) else { return .refused }
         guard let root = layout.root else {
-            let isPortal = Portal.isName(name)
-            let origins = isPortal ? [] : OriginNames.origins(of: name)
-            guard isPortal || !origins.isEmpty else { return .refused }
-            if Shim.isTarget(target) { return .shim }
-            return isPortal ? .portal : .copy(Self.spellings(of: target).flatMap { part in origins.map { $0 + part } })
+            if layout.isPortal(name) { return service(target) ?? .portal }
+            switch layout.names.reading(name) {
+            case .origins(let origins):
+                return service(target)
+                    ?? .copy(Self.spellings(of: target).flatMap { part in origins.map { $0 + part } })
+            case .alias(let origin):
+                guard let address = WebURL(origin + "/").flatMap(layout.address) else { return .refused }
+                return .moved(to: address.dropLast() + target)
+            case .unknownDigest: return .unknown
+            case nil: return .refused
+            }
         }
-        guard Portal.isName(name) || others.contains(name) || takesAddresses && Self.isAddress(name) else {
-            return .refused
-        }
+        if layout.isPortal(name) { return service(target) ?? .portal }
+        let isMachines = name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
+        guard isMachines || takesAddresses && Self.isAddress(name) else { return .refused }
+        if let service = service(target) { return service }
+        return .copy(Self.spellings(of: target).flatMap(root.addresses))
+    }
+
+    /// What every origin has for the shim.
+    private func service(_ target: String) -> Place? {
+        guard target.hasPrefix(Shim.folder) else { return nil }
         if Shim.isTarget(target) { return .shim }
-        let addresses = Self.spellings(of: target).flatMap(root.addresses)
-        return addresses.isEmpty ? .portal : .copy(addresses)
+        if target.hasPrefix(Shim.names) {
+            return WebURL(String(target.dropFirst(Shim.names.utf8.count))).map { .name(of: $0.origin) }
+        }
+        guard target.hasPrefix(Shim.ways) else { return nil }
+        return WebURL(String(target.dropFirst(Shim.ways.utf8.count))).map { .way(to: $0) }
     }
 
     /// The original URLs that one of the larder's addresses may show.

@@ -7,8 +7,10 @@ package struct LoadRequest: Sendable {
     package let url: WebURL
     package let fields: HTTPFields
     package let body: [UInt8]
-    /// The user named the host: it may be on this machine or beside it. Any other is on the public network, or not asked.
-    package let mayReachPrivate: Bool
+    /// How near to this machine the server may be, as an answer from there would be marked.
+    package let mayReach: ResponseFlags
+    /// Nothing that is kept of the user's goes along: another site's page asks.
+    package let isAnonymous: Bool
 }
 
 /// A server's whole answer, without its content coding.
@@ -19,10 +21,14 @@ package struct LoadedResponse: Sendable {
     package let body: BodyContent
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
+    /// From where it came, and whether somebody's credentials were used.
+    package let flags: ResponseFlags
 
     package init(
-        status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate
+        status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate,
+        flags: ResponseFlags = []
     ) {
+        self.flags = flags
         self.status = status
         self.fields = fields
         self.body = body

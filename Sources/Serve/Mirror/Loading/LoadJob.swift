@@ -22,29 +22,32 @@ struct LoadJob: Sendable {
     let layout: OriginLayout
     let shim: Shim?
     let verifier: BodyVerifier
-    let mayReachPrivate: Bool
+    let mayReach: ResponseFlags
+    /// No other site's page asks: what is known of the user there may be told.
+    let isNear: Bool
     let isNavigation: Bool
+
+    /// Somebody's credentials go along.
+    var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
 
     /// Whether the rest is asked for of a body of which parts are held.
     var isCompletion: Bool { additional.contains("Range") }
 
     var wasConditional: Bool { additional.contains("If-None-Match") || additional.contains("If-Modified-Since") }
 
-    /// What the server is asked. Nothing in it tells of the larder's own addresses.
+    /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to those.
     var upstream: LoadRequest {
         var fields = upstreamFields
         for name in Self.ownFields { fields.remove(name) }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
-        // Names that pages know the larder by are no names of servers.
-        if fields.contains("Origin") { fields.set("Origin", request.url.origin) }
         // With a site at the root all origins share one name, and with it the browser's cookies: they are the site's.
         if let root = layout.root, !root.isRoot(request.url) {
             fields.remove("Cookie")
             fields.remove("Authorization")
         }
         return LoadRequest(
-            method: method, url: request.url, fields: fields, body: body, mayReachPrivate: mayReachPrivate)
+            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach, isAnonymous: !isNear)
     }
 
     private var upstreamFields: HTTPFields {
@@ -52,16 +55,17 @@ struct LoadJob: Sendable {
     }
 
     private static let ownFields = [
-        "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect", "Referer", "Upgrade-Insecure-Requests",
-        "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest", "Sec-Fetch-User",
+        "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect",
     ]
 
     /// Those who ask for the same get the same answer. Nil for what may do something each time that it is asked.
     var flightKey: String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         let authority = layout.authority ?? ""
-        return
-            "\(policy.rawValue) \(method) \(request.url.href) \(authority)\n\(upstreamFields.block)"
+        return """
+            \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
+            \(upstreamFields.block)
+            """
     }
 
     /// The same, of which the whole is asked for, whatever is held.

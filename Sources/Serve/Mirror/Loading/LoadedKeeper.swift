@@ -40,7 +40,9 @@ final class LoadedKeeper {
             return try reply(to: job, conclusion, outcome, loaded, now)
         } catch {
             opened = nil
-            return LoadedReply(answer: .text(500, "\(error)\n", fields: job.layout.commonFields))
+            return LoadedReply(
+                answer: .text(
+                    500, "\(error)\n", fields: job.layout.commonFields, sharing: Sharing(missing: job.request.url)))
         }
     }
 
@@ -97,7 +99,8 @@ final class LoadedKeeper {
     private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
         try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
         let answer = try renderer(job).answer(
-            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded)
+            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded,
+            sharing(joined.response, job))
         return LoadedReply(answer: answer)
     }
 
@@ -138,7 +141,7 @@ final class LoadedKeeper {
     private func shelved(_ entry: CacheEntry, _ job: LoadJob, _ body: ShelvedCopy.Body) -> ShelvedCopy {
         ShelvedCopy(
             href: job.request.url.withoutFragment.href, request: job.key, variant: variant(of: entry, job),
-            entry: entry, body: body)
+            entry: entry, body: body, isPrivate: isPrivate(entry.fields, job))
     }
 
     private func variant(of entry: CacheEntry, _ job: LoadJob) -> String {
@@ -159,7 +162,7 @@ final class LoadedKeeper {
         new.request = job.key
         new.type = entry.fields.contentType?.essence
         new.variant = variant(of: entry, job)
-        new.flags = job.held?.flags ?? []
+        new.flags = (job.held?.flags ?? []).intersection(.ofBody).union(flags(of: response, job))
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
         try store().writer.add(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
@@ -173,6 +176,29 @@ final class LoadedKeeper {
         ResponseInspection.Subject(
             url: job.request.url, status: response.status, fields: response.fields,
             beginning: Array(loaded.bytes.prefix(4096)))
+    }
+
+    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to everybody, or gave it
+    /// for another site's page to show.
+    private func isPrivate(_ fields: HTTPFields, _ job: LoadJob, hasCredentials: Bool = false) -> Bool {
+        guard hasCredentials || job.hasCredentials else { return false }
+        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) { return false }
+        return job.isNear || fields.contains("Access-Control-Allow-Origin")
+    }
+
+    private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
+        var flags = response.flags
+        if flags.contains(.isPrivate) || job.hasCredentials {
+            flags.remove(.isPrivate)
+            if isPrivate(response.fields, job, hasCredentials: true) { flags.insert(.isPrivate) }
+        }
+        if job.request.fields.contains("Origin") { flags.insert(.askedByOrigin) }
+        return flags
+    }
+
+    /// Whoever asked is told what was meant for it.
+    private func sharing(_ response: LoadedResponse, _ job: LoadJob) -> Sharing {
+        Sharing(loaded: response.fields, job.request.url, withCredentials: false)
     }
 
     private func store() throws(StoreError) -> (reader: StoreReader, writer: StoreWriter) {
@@ -189,7 +215,7 @@ final class LoadedKeeper {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return CopyRenderer(
             finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim,
-            verifier: job.verifier)
+            verifier: job.verifier, isShown: job.isNavigation)
     }
 
     private func reply(
@@ -201,7 +227,7 @@ final class LoadedKeeper {
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
             let text = "\(job.request.url.href) could not be loaded: \(why)\n"
             let fields = [("Larder", AnswerSource.miss.text)] + job.layout.commonFields
-            return LoadedReply(answer: .text(504, text, fields: fields))
+            return LoadedReply(answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])
             if let shelved = job.shelved {
@@ -218,8 +244,9 @@ final class LoadedKeeper {
             let renderer = try renderer(job)
             let answer =
                 job.method == "HEAD"
-                ? renderer.headAnswer(response.status, response.fields, job.request.url)
-                : try renderer.answer(response.status, response.fields, job.request.url, loaded, .loaded)
+                ? renderer.headAnswer(response.status, response.fields, job.request.url, sharing(response, job))
+                : try renderer.answer(
+                    response.status, response.fields, job.request.url, loaded, .loaded, sharing(response, job))
             return LoadedReply(
                 answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none)
         }
@@ -229,7 +256,10 @@ final class LoadedKeeper {
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
         var lines = HTTPFields()
-        for cookie in fields.all("Set-Cookie") { lines.append("Set-Cookie", SetCookieLine.led(cookie)) }
+        for cookie in fields.all("Set-Cookie") {
+            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else { continue }
+            lines.append("Set-Cookie", line)
+        }
         return Array(lines.block.utf8)
     }
 }

@@ -9,6 +9,8 @@ struct ShelvedCopy: Sendable {
     let variant: String
     var entry: CacheEntry
     var body: Body
+    /// Somebody's credentials were sent for it.
+    let isPrivate: Bool
 
     enum Body: Sendable {
         case whole(LoadedBody)

@@ -2,52 +2,91 @@ internal import Web
 
 /// Where the shim is, what it is, and how a page comes to have it.
 struct Shim: Sendable {
-    static let path = "/-/larder/shim.js"
+    /// What every origin has of the larder's; nobody's site has it.
+    static let folder = "/-/larder/"
+    static let path = folder + "shim.js"
+    /// Behind it the name of an origin is asked for: what a registrable domain is, the server knows.
+    static let names = folder + "name/"
+    /// Behind it stands where somebody is to be led.
+    static let ways = folder + "to/"
 
     /// As it is served: the same bytes for as long as the larder's layout is the same.
     let answer: Answer
     /// Goes into pages. With what its bytes are, so that a browser may keep it.
     let tag: [UInt8]
+    let xmlTag: [UInt8]
 
     init(layout: OriginLayout) {
-        let script = Array((Self.address(layout) + ShimScript.text + "\n").utf8)
+        // In a block, so that nothing of it has a name that the page's scripts could meet.
+        let script = Array("{\n\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
         // FNV-1a: it only has to change when the script does.
         let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
-        tag = Array("<script src=\"\(Self.path)?\(String(version, radix: 36))\"></script>".utf8)
+        let address = "\(Self.path)?\(String(version, radix: 36))"
+        tag = Array("<script src=\"\(address)\"></script>".utf8)
+        xmlTag = Array("<script xmlns=\"http://www.w3.org/1999/xhtml\" src=\"\(address)\"></script>".utf8)
         let fields: [(name: String, value: String)] = [
             ("Content-Type", "text/javascript; charset=utf-8"), ("Cache-Control", "max-age=31536000, immutable"),
         ]
-        answer = Answer(status: 200, fields: fields + layout.commonFields, body: script)
+        answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .everybodys)
+    }
+
+    static func nameAnswer(_ name: String) -> Answer {
+        .text(200, name, fields: [("Cache-Control", "max-age=86400")], sharing: .everybodys)
     }
 
     static func isTarget(_ target: String) -> Bool {
         target.hasPrefix(path) && (target.utf8.count == path.utf8.count || target.hasPrefix(path + "?"))
     }
 
-    /// `OriginLayout.address`, for a browser.
+    /// `OriginLayout.address`, for a browser, and the name of a domain.
     private static func address(_ layout: OriginLayout) -> String {
         guard let root = layout.root else {
             return #"""
+                const larderHere = new URL(document.currentScript.src);
+                const larderIsInside = \#(!layout.allowsNetwork);
+                const larderName = ((names) => (origin) => {
+                  if (!names.has(origin)) {
+                    // At once, since addresses are: it is this machine that is asked.
+                    const request = new XMLHttpRequest();
+                    request.open("GET", larderHere.origin + "\#(Shim.names)" + origin, false);
+                    request.send();
+                    names.set(origin, request.status === 200 ? request.responseText : "");
+                  }
+                  return names.get(origin);
+                })(new Map());
                 const larderAddress = (url) => {
-                  const port = location.port ? ":" + location.port : "";
+                  const port = larderHere.port ? ":" + larderHere.port : "";
                   if (url.host === "localhost" + port || url.host.endsWith(".localhost" + port)) return url.href;
-                  let name = url.hostname.replace(/^\[(.*)\]$/, (_, address) => address.replaceAll(":", "-") + ".ipv6");
-                  // A name that would be read as one with a port has its port written out.
-                  const isRead = /.--[1-9]\d{0,4}$/.test(name) && !/(^|\.)xn--\d+$/.test(name);
-                  const own = url.port || (isRead ? (url.protocol === "https:" ? "443" : "80") : "");
-                  if (own) name += "--" + own;
-                  return `http://${name}.localhost${port}${url.pathname}${url.search}${url.hash}`;
+                  let name = "";
+                  try {
+                    name = larderName(url.origin);
+                  } catch {
+                    // A page that is on its way out may not wait.
+                  }
+                  return name
+                    ? `http://${name}${port}${url.pathname}${url.search}${url.hash}`
+                    : larderHere.origin + "\#(Shim.ways)" + url.href;
+                };
+                const larderDomain = (domain) => {
+                  try {
+                    return domain.endsWith(".localhost") ? domain : larderName("https://" + domain.replace(/^\./, ""));
+                  } catch {
+                    return "";
+                  }
                 };
 
                 """#
         }
         return #"""
+            const larderHere = new URL(document.currentScript.src);
+            const larderIsInside = \#(!layout.allowsNetwork);
             const larderAddress = (url) => {
-              if (url.host === location.host) return url.href;
+              if (url.host === larderHere.host) return url.href;
               const isRoot = \#(JSONText.array(root.origins)).includes(url.origin);
               const place = isRoot ? "" : `\#(RootOrigin.prefix)${url.protocol.slice(0, -1)}/${url.host}`;
-              return location.origin + place + url.pathname + url.search + url.hash;
+              return larderHere.origin + place + url.pathname + url.search + url.hash;
             };
+            const larderDomain = () => "";
 
             """#
     }

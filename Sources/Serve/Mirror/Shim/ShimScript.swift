@@ -1,13 +1,17 @@
 /// The script that leads to the larder what other scripts ask for by whole addresses which they make at run time.
 ///
-/// `larderAddress` stands before it: it gives the larder's address of an http or https URL, and the URL itself where that
-/// is the larder's already.
+/// Before it stand `larderHere`, the shim's own address; `larderAddress`, which gives the larder's address of an http or https
+/// URL, and the URL itself where that is the larder's already; `larderDomain`, the larder's name of a host, or "" where it
+/// has none; and `larderIsInside`, whether nothing may get out.
 enum ShimScript {
     static let text = #"""
         // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the network, which
         // is not asked here. Everything else is as it was.
-        (() => {
+        (function larderShim(larderAddress, larderDomain, shimAddress, isInside) {
           "use strict";
+          const mark = Symbol.for("larder");
+          if (self[mark]) return;
+          Object.defineProperty(self, mark, { value: true });
 
           // The larder's address of a reference that names an origin; any other reference as it is.
           const led = (reference) => {
@@ -31,12 +35,56 @@ enum ShimScript {
             const original = object?.[name];
             if (!original) return;
             object[name] = new Proxy(original, {
-              apply: (target, self, args) => Reflect.apply(target, self, change(args)),
+              apply: (target, self, args) => Reflect.apply(target, self, change(args, self)),
               construct: (target, args, newTarget) =>
                 Reflect.construct(target, change(args), newTarget === object[name] ? target : newTarget),
             });
           };
           const first = (args) => (args.length ? [led(args[0]), ...args.slice(1)] : args);
+
+          // Changes what is set by a property of some type of objects.
+          const rewrite = (type, name, change) => {
+            const prototype = self[type]?.prototype;
+            const property = prototype && Object.getOwnPropertyDescriptor(prototype, name);
+            if (!property?.set) return;
+            const set = property.set;
+            property.set = function (value) { set.call(this, change(value, this)); };
+            Object.defineProperty(prototype, name, property);
+          };
+
+          // Documents that no server sends have the shim put in: those of `srcdoc`, of blobs, and empty ones.
+          const tag = `<script src="${shimAddress}"></` + "script>";
+          const shimmed = (html) => (String(html).startsWith(tag) ? html : tag + html);
+          const blobs = new Map();
+          const blobDocument = (url) => {
+            const blob = blobs.get(String(url));
+            return blob ? URL.createObjectURL(new Blob(["<!doctype html>" + tag, blob], { type: blob.type + ";larder" })) : url;
+          };
+          URL.createObjectURL = new Proxy(URL.createObjectURL, {
+            apply: (target, self, args) => {
+              const url = Reflect.apply(target, self, args);
+              if (args[0] instanceof Blob && /^text\/html(?!.*;larder)/i.test(args[0].type)) blobs.set(url, args[0]);
+              return url;
+            },
+          });
+          const install = (place) => {
+            try {
+              const view = place.defaultView ?? place;
+              if (!view[mark]) view.eval(`(${larderShim})`)(larderAddress, larderDomain, shimAddress, isInside);
+            } catch {
+              // There is none, or it is another origin's.
+            }
+            return place;
+          };
+          for (const type of ["HTMLIFrameElement", "HTMLFrameElement", "HTMLObjectElement"])
+            for (const name of ["contentWindow", "contentDocument"]) {
+              const prototype = self[type]?.prototype;
+              const property = prototype && Object.getOwnPropertyDescriptor(prototype, name);
+              if (!property?.get) continue;
+              const get = property.get;
+              property.get = function () { return install(get.call(this)); };
+              Object.defineProperty(prototype, name, property);
+            }
 
           wrap(self, "fetch", (args) => {
             const [request, options] = args;
@@ -47,11 +95,35 @@ enum ShimScript {
           wrap(XMLHttpRequest.prototype, "open", ([method, url, ...rest]) => [method, led(url), ...rest]);
           for (const name of ["Worker", "SharedWorker"]) wrap(self, name, first);
           wrap(self.ServiceWorkerContainer?.prototype, "register", first);
-          wrap(self, "open", first);
+          self.open = new Proxy(self.open, {
+            apply: (target, self, [url, ...rest]) =>
+              install(Reflect.apply(target, self, url === undefined ? [] : [blobDocument(led(url)), ...rest])),
+          });
           for (const name of ["pushState", "replaceState"])
             wrap(History.prototype, name, ([state, title, url]) => [state, title, url == null ? url : led(url)]);
-          // Nobody is there to be told.
+          // Nobody is there to be told, to be called, or to be asked ahead.
           Navigator.prototype.sendBeacon = () => true;
+          if (isInside) for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"]) delete self[name];
+          if (HTMLScriptElement.supports)
+            HTMLScriptElement.supports = new Proxy(HTMLScriptElement.supports, {
+              apply: (target, self, args) => args[0] !== "speculationrules" && Reflect.apply(target, self, args),
+            });
+
+          // Sites know their domains by the network's names. What is read is what the larder has.
+          const ledCookie = (cookie) =>
+            String(cookie).replace(/;\s*domain\s*=\s*\.?([^;\s]*)/i, (_, domain) => {
+              const name = domain && larderDomain(domain);
+              return name ? "; Domain=" + name : "";
+            });
+          rewrite("Document", "cookie", ledCookie);
+          rewrite("Document", "domain", (domain) => larderDomain(String(domain)) || domain);
+          if (self.CookieStore)
+            wrap(CookieStore.prototype, "set", ([name, ...rest]) =>
+              name?.domain ? [{ ...name, domain: larderDomain(name.domain) || undefined }, ...rest] : [name, ...rest]);
+
+          // By the referrer the larder knows whose page asks.
+          for (const type of ["Image", "Script", "Link", "IFrame", "Anchor", "Area"])
+            rewrite(`HTML${type}Element`, "referrerPolicy", () => "");
 
           // Where elements have addresses.
           const places = {
@@ -61,23 +133,26 @@ enum ShimScript {
             HTMLInputElement: ["src", "formAction"], HTMLButtonElement: ["formAction"], HTMLAnchorElement: ["href"],
             HTMLAreaElement: ["href"], HTMLFormElement: ["action"],
           };
-          const attributes = new Set(["xlink:href", "style"]);
-          const change = (name, value) =>
-            name === "style" ? ledStyle(value) : /srcset$/i.test(name) ? ledSet(value) : led(value);
+          const attributes = new Set(["xlink:href", "style", "srcdoc", "referrerpolicy"]);
+          const change = (name, value, element) => {
+            if (name === "style") return ledStyle(value);
+            if (name === "srcdoc") return shimmed(value);
+            if (name === "referrerpolicy") return "";
+            if (/srcset$/i.test(name)) return ledSet(value);
+            return blobs.size && !(element instanceof HTMLAnchorElement) ? blobDocument(led(value)) : led(value);
+          };
+          rewrite("HTMLIFrameElement", "srcdoc", shimmed);
           for (const [type, names] of Object.entries(places)) {
-            const prototype = self[type]?.prototype;
             for (const name of names) {
               attributes.add(name.toLowerCase());
-              const property = prototype && Object.getOwnPropertyDescriptor(prototype, name);
-              if (!property?.set) continue;
-              const set = property.set;
-              property.set = function (value) { set.call(this, change(name, value)); };
-              Object.defineProperty(prototype, name, property);
+              rewrite(type, name, (value, element) => change(name, value, element));
             }
           }
-          const changed = (name, value) => (attributes.has(String(name).toLowerCase()) ? change(name, value) : value);
-          wrap(Element.prototype, "setAttribute", ([name, value]) => [name, changed(name, value)]);
-          wrap(Element.prototype, "setAttributeNS", ([space, name, value]) => [space, name, changed(name, value)]);
+          const changed = (name, value, element) =>
+            attributes.has(String(name).toLowerCase()) ? change(String(name).toLowerCase(), value, element) : value;
+          wrap(Element.prototype, "setAttribute", ([name, value], element) => [name, changed(name, value, element)]);
+          wrap(Element.prototype, "setAttributeNS", ([space, name, value], element) =>
+            [space, name, changed(name, value, element)]);
 
           // Where styles have them.
           wrap(CSSStyleDeclaration.prototype, "setProperty", ([name, value, ...rest]) =>
@@ -90,14 +165,16 @@ enum ShimScript {
             Object.defineProperty(self[type].prototype, "integrity", { get: () => "", set: () => {}, configurable: true });
 
           // What was written as markup has failed once, by the page's policy, and is asked for again.
-          const selector = "[src^=http],[src^='//'],[srcset*='//'],[href^=http],[href^='//'],[poster*='//'],[data*='//'],[style*='//'],style";
+          const selector =
+            "[src^=http],[src^='//'],[srcset*='//'],[href^=http],[href^='//'],[poster*='//'],[data*='//'],[style*='//'],style,iframe";
           const mend = (element) => {
+            if (element instanceof HTMLIFrameElement) void element.contentWindow;
             if (element instanceof HTMLStyleElement) {
               const right = ledStyle(element.textContent);
               if (right !== element.textContent) element.textContent = right;
             }
             for (const { name, value } of [...element.attributes]) {
-              const right = changed(name, value);
+              const right = changed(name, value, element);
               if (right !== value) element.setAttribute(name, right);
             }
           };
@@ -115,11 +192,12 @@ enum ShimScript {
 
           // Where a script sends the whole page.
           self.navigation?.addEventListener("navigate", (event) => {
-            const url = led(event.destination.url);
-            if (url === event.destination.url || !event.cancelable) return;
+            const wanted = event.destination.url;
+            const url = event.downloadRequest == null ? blobDocument(led(wanted)) : led(wanted);
+            if (url === wanted || !event.cancelable) return;
             event.preventDefault();
             location.href = url;
           });
-        })();
+        })(larderAddress, larderDomain, larderHere.href, larderIsInside);
         """#
 }

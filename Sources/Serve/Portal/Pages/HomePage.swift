@@ -28,7 +28,7 @@ struct HomePage: PortalPage {
         html.element("h2", text: "Open an original address")
         html.element("p") { html in
             html.text("Put it behind the larder’s own: ")
-            html.element("code", ["class": "url"], text: "\(context.layout.portal)https://example.com/")
+            html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
         }
     }
 

@@ -13,7 +13,7 @@ struct NotFoundPage: PortalPage {
             html.element("span", ["class": "url"]) { $0.address(target) }
             html.text(". To open an original address, put it whole behind the larder’s own:")
         }
-        html.element("pre", text: "\(context.layout.portal)https://example.com/")
+        html.element("pre", text: "\(context.layout.home)https://example.com/")
         html.searchForm(PortalLinks.search, label: "Search titles and addresses")
         html.element("p") { $0.link(context.links.home, text: "What the larder holds") }
     }

@@ -1,8 +1,8 @@
 /// The characters of HTTP's grammar (RFC 9110, section 5.6), told from bytes.
-enum HTTPGrammar {
+package enum HTTPGrammar {
     /// Space or tab.
     @inline(__always)
-    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
     /// The Fetch standard's "HTTP whitespace": space, tab and line ends.
     @inline(__always)
@@ -25,12 +25,12 @@ enum HTTPGrammar {
     }
 
     /// The text in lower case, as far as it is ASCII.
-    static func lowercased(_ bytes: some Sequence<UInt8>) -> String {
+    package static func lowercased(_ bytes: some Sequence<UInt8>) -> String {
         String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
     }
 
     /// Whether two texts differ at most in the case of ASCII letters.
-    static func matches(_ left: String, _ right: String) -> Bool {
+    package static func matches(_ left: String, _ right: String) -> Bool {
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
         return zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
@@ -56,7 +56,7 @@ enum HTTPGrammar {
     }
 
     /// The same without spaces and tabs at both ends.
-    static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+    package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
         var rest = bytes[...]
         while let first = rest.first, isSpace(first) { rest.removeFirst() }
         while let last = rest.last, isSpace(last) { rest.removeLast() }

@@ -1,0 +1,141 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+/// What pages of other origins may do with a copy, as a table: the copy is `https://b.test/x`.
+@Suite struct SharingTests {
+    private static let url = WebURL("https://b.test/x") ?? .blank
+
+    private enum Page: String {
+        case own = "http://b-test.localhost:8080"
+        case neighbour = "http://www.b-test.localhost:8080"
+        case other = "http://a-test.localhost:8080"
+        case outside = "https://evil.test"
+
+        var site: String {
+            switch self {
+            case .own: "same-origin"
+            case .neighbour: "same-site"
+            case .other, .outside: "cross-site"
+            }
+        }
+    }
+
+    /// What a page gets: nil where it is refused, else what it is told of its rights.
+    private func given(
+        _ sharing: Sharing, to page: String, site: String, destination: String = "empty", mode: String = "cors",
+        layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080", referrer: String? = nil
+    ) -> String? {
+        var fields: HTTPFields = [
+            "Origin": page, "Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": mode,
+            "Referer": referrer ?? page + "/",
+        ]
+        if mode == "no-cors" || destination == "document" { fields.remove("Origin") }
+        let asker = Asker(fields, authority: authority, layout: layout)
+        switch sharing.verdict(for: asker, origin: fields["Origin"], in: layout) {
+        case .given(let lines):
+            return String(decoding: lines, as: UTF8.self).replacing("Access-Control-Allow-", with: "")
+                .replacing("\r\n", with: " ")
+        case .refused: return nil
+        }
+    }
+
+    private func held(_ fields: HTTPFields, _ flags: ResponseFlags = [], role: UInt8 = 1) -> Sharing {
+        Sharing(Self.url, fields, flags, isPage: role == 0)
+    }
+
+    private static let star: HTTPFields = ["Access-Control-Allow-Origin": "*"]
+    private static let named: HTTPFields = [
+        "Access-Control-Allow-Origin": "https://a.test", "Access-Control-Allow-Credentials": "true", "Vary": "Origin",
+    ]
+    private static let echoed: HTTPFields = ["Access-Control-Allow-Origin": "https://c.test", "Vary": "Accept, origin"]
+    private static let twice = HTTPFields([
+        .init(name: "Access-Control-Allow-Origin", value: "*"), .init(name: "Access-Control-Allow-Origin", value: "*"),
+    ])
+    private static let a = "Origin: http://a-test.localhost:8080 Credentials: true "
+
+    @Test(
+        arguments: [
+            // By its server's word.
+            (star, [.askedByOrigin], 1, "Origin: * "), (star, [], 0, "Origin: * "),
+            (named, [.askedByOrigin], 1, a), (named, [], 0, a),
+            ([:], [.askedByOrigin], 1, ""), (twice, [], 1, ""),
+            // Not known: what everybody could have fetched, everybody may read, but for pages.
+            ([:], [], 1, "Origin: * "), ([:], [], 0, ""), (echoed, [.askedByOrigin], 1, "Origin: * "),
+            // Nobody on the public network could have.
+            ([:], [.fromThisMachine], 1, ""), ([:], [.fromPrivateNetwork], 1, ""), (echoed, [.fromThisMachine], 1, ""),
+        ] as [(HTTPFields, ResponseFlags, UInt8, String)])
+    func `another site's page reads what its server lets it read`(
+        fields: HTTPFields, flags: ResponseFlags, role: UInt8, told: String
+    ) throws {
+        #expect(given(held(fields, flags, role: role), to: Page.other.rawValue, site: "cross-site") == told)
+    }
+
+    @Test func `a server's word to one site is none to another`() throws {
+        let sharing = held(["Access-Control-Allow-Origin": "https://c.test", "Access-Control-Allow-Credentials": "true", "Vary": "Origin"])
+        #expect(given(sharing, to: Page.other.rawValue, site: "cross-site") == "")
+        #expect(given(held(Self.named), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "")
+        #expect(given(held(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "Origin: * ")
+    }
+
+    @Test func `what was fetched with credentials is for pages of its own site alone`() throws {
+        let sharing = held(Self.star, .isPrivate)
+        #expect(given(sharing, to: Page.own.rawValue, site: "same-origin") == "")
+        #expect(given(sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors") == "")
+        for (destination, mode) in [("empty", "cors"), ("image", "no-cors"), ("script", "no-cors"), ("iframe", "navigate")] {
+            #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode) == nil)
+        }
+        #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: "document", mode: "navigate") == "")
+    }
+
+    @Test(arguments: ["empty", "image", "script", "iframe", "font", "audio", "object"])
+    func `a page from elsewhere gets nothing, held or not, and may lead a person there`(destination: String) throws {
+        for sharing in [held(Self.star), Sharing(missing: Self.url), .own] {
+            #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil)
+            #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
+        }
+        #expect(given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination) == "Origin: * ")
+    }
+
+    @Test func `no page of the mirror gets at the larder's own`() {
+        #expect(given(.own, to: Page.other.rawValue, site: "cross-site") == nil)
+        #expect(given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate") == nil)
+        #expect(given(.own, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080") == "")
+    }
+
+    @Test(
+        arguments: [
+            // The root's pages ask for a copy of b.test, which to a browser has their origin.
+            ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil), (star, "empty", "cors", ""),
+            ([:], "image", "no-cors", ""), ([:], "script", "no-cors", ""), ([:], "image", "cors", nil),
+            ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
+            (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
+        ] as [(HTTPFields, String, String, String?)])
+    func `beside a site at the root the larder tells apart what a browser cannot`(
+        fields: HTTPFields, destination: String, mode: String, told: String?
+    ) throws {
+        let layout = OriginLayout(port: 8080, root: WebURL("https://a.test/").flatMap(RootOrigin.init))
+        let here = "http://localhost:8080"
+        let given = given(
+            held(fields, .askedByOrigin), to: here, site: "same-origin", destination: destination, mode: mode,
+            layout: layout, authority: "localhost:8080")
+        #expect(given == told)
+    }
+
+    @Test func `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`() throws {
+        let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
+        let layout = OriginLayout(port: 8080, root: root)
+        func given(_ sharing: Sharing, _ path: String) -> String? {
+            self.given(
+                sharing, to: "null", site: "cross-site", layout: layout, authority: "localhost:8080",
+                referrer: "http://localhost:8080/-/web/https/\(path)")
+        }
+        let own = held([:], .askedByOrigin)
+        #expect(given(own, "b.test/page") == "Origin: null ")
+        #expect(given(own, "c.test/page") == nil)
+        #expect(given(Sharing(missing: try #require(WebURL("https://a.test/y"))), "b.test/page") == "")
+    }
+}
