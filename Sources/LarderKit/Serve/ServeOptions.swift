@@ -12,6 +12,9 @@ public struct ServeOptions: Sendable {
     /// Lets pages ask the network for what the larder does not lead to itself.
     public var allowsNetwork = false
 
+    /// Shows other machines what was fetched with credentials, too.
+    public var showsPrivate = false
+
     /// How what is held and servers share the work, by its name. `offline` asks no server, whatever a request or a rule says.
     public var policy = "offline"
     /// How servers are asked, where the policy has them asked.
@@ -62,6 +65,7 @@ public struct ServeOptions: Sendable {
         options.verification = verification
         options.hasShim = hasShim
         options.allowsNetwork = allowsNetwork
+        options.showsPrivate = showsPrivate
         return options
     }
 }

@@ -20,7 +20,7 @@ struct MirrorContext: Sendable {
     ) {
         layout = OriginLayout(
             port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork,
-            isExposed: !options.address.isLoopback)
+            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate)
         names = LarderNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)

@@ -10,6 +10,8 @@ package struct MirrorOptions: Sendable {
     package var hasShim = true
     /// Lets pages ask the network for what the larder does not lead to itself.
     package var allowsNetwork = false
+    /// Shows other machines what was fetched with credentials.
+    package var showsPrivate = false
 
     /// When bodies are hashed before they are shown.
     package var verification = Verification.never

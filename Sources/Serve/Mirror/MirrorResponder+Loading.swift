@@ -156,6 +156,7 @@ extension MirrorResponder {
                     slot.give(
                         Reply(answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache))
                 case .refused: slot.give(Reply(answer: Self.refused))
+                case .withheld: slot.give(Reply(answer: Self.withheld))
                 }
             }
             return nil

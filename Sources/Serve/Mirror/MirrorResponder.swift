@@ -34,7 +34,7 @@ final class MirrorResponder: Responder {
     /// An answer as the page that asks may have it.
     func reply(_ answer: Answer, to request: Request, role: Preconditions.Role = .origin) -> Reply {
         let mayBeBesideRoot = context.layout.root != nil && request.target.starts(with: "/-/".utf8)
-        guard request.isCrossOrigin || mayBeBesideRoot else {
+        guard request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate else {
             return Reply(answer: answer, ownFields: timing.line, role: role)
         }
         let authority = String(decoding: request.host, as: UTF8.self)
@@ -43,8 +43,14 @@ final class MirrorResponder: Responder {
         switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
         case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
         case .refused: return Reply(answer: Self.refused)
+        case .withheld: return Reply(answer: Self.withheld)
         }
     }
+
+    static let withheld = Answer.text(
+        403,
+        "This was fetched with credentials, and is not shown to other machines; larder serve --show-private shows it.\n",
+        fields: [("Cache-Control", "no-store")])
 
     /// The same for what is held and what is not, so that nobody learns which it is.
     static let refused = Answer.text(

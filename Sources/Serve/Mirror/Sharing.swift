@@ -77,6 +77,8 @@ struct Sharing: Equatable, Sendable {
         /// With the field lines that let the page read it.
         case given([UInt8])
         case refused
+        /// It is not for other machines.
+        case withheld
     }
 
     /// - Parameter origin: the `Origin` of the request, as it is to be answered.
@@ -90,6 +92,7 @@ struct Sharing: Equatable, Sendable {
             case .person, .portal: return .given([])
             case .page, .outside: return asker.use.isWindow ? .given([]) : .refused
             }
+        case .copy where isPrivate && layout.withholdsPrivate: return .withheld
         case .copy(let url):
             guard let root = layout.root else { return verdict(on: url, for: asker, origin, layout) }
             return root.isRoot(url)

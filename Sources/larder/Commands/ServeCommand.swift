@@ -24,11 +24,12 @@ enum ServeCommand {
         options.verification = arguments.text(.verify) ?? options.verification
         options.hasShim = !arguments.has(.noShim)
         options.allowsNetwork = arguments.has(.allowNetwork)
+        options.showsPrivate = arguments.has(.showPrivate)
         return options
     }
 
     private static func exposure(of service: MirrorService) -> String {
         let places = service.reachable.map { "http://\($0):\(service.port)/" }.joined(separator: " and ")
-        return "Everybody who reaches this machine can read all that is held, without a password: at \(places)"
+        return "Everybody who reaches this machine can read what is held, without a password: at \(places)"
     }
 }

@@ -20,11 +20,17 @@ extension Option {
         name: "--allow-network", value: nil,
         help: "let pages ask the network for what the larder does not lead to itself",
         standard: nil)
+    static let showPrivate = Option(
+        name: "--show-private", value: nil,
+        help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
     static let stop = Option(
         name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
     static let clear = Option(
         name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
         place: .commandLine)
 
-    static let serve: [Option] = [.store, .port, .atRoot, .listen, .policy, .verify, .noShim, .allowNetwork, .quiet]
+    static let serve: [Option] = [
+        .store, .port, .atRoot, .listen, .policy, .verify, .noShim, .allowNetwork,
+        .showPrivate, .quiet,
+    ]
 }

@@ -13,7 +13,9 @@ struct OriginLayout: Sendable {
     /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's answer.
     let commonFields: [(name: String, value: String)]
     /// Other machines come here: the larder's own pages are not for them.
-    private let isExposed: Bool
+    let isExposed: Bool
+    /// What was fetched with credentials is not for other machines.
+    let withholdsPrivate: Bool
 
     /// The name of the larder's own pages where a site has the root.
     static let portalName = "larder.localhost"
@@ -23,13 +25,14 @@ struct OriginLayout: Sendable {
 
     init(
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
-        names: OriginNames = .system
+        showsPrivate: Bool = false, names: OriginNames = .system
     ) {
         self.port = port
         self.root = root
         self.names = names
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
+        withholdsPrivate = isExposed && !showsPrivate
         // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
         let inside = (root == nil ? "http://*.localhost:\(port)" : "'self'") + " data: blob:"
         let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
