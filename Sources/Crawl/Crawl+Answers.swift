@@ -19,7 +19,7 @@ extension Crawl {
             if response.status == 412, held != nil {
                 // A server that does not understand the conditions is asked without them.
                 response.body.discard()
-                return fetch(result.number, result.url)
+                return fetch(result.number, result.url, result.sentFields.only("Origin"))
             }
             if response.status == 304, let held {
                 try confirmed(result, response, held)
@@ -72,13 +72,15 @@ extension Crawl {
         response.body.discard()
         guard let fields = recall?.confirmed(held, by: response.fields, now: Self.httpNow()) else {
             // It speaks of another version than the one that is held.
-            return fetch(result.number, result.url)
+            return fetch(result.number, result.url, result.sentFields.only("Origin"))
         }
         frontier.succeeded(result.number, after: result.exchange?.timings.latency)
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0
         if try follow(result.number, held) {
-            try keep(result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch())
+            try keep(
+                result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch(),
+                flags: ResponseFlags(result))
         }
     }
 
@@ -88,26 +90,32 @@ extension Crawl {
         if (200..<300).contains(response.status) {
             frontier.succeeded(number, after: latency)
             report.bodyByteCount += response.body.byteCount
-            return scan(number, frontier.url(number), .fetched(response))
+            return scan(number, frontier.url(number), .fetched(response), of: result)
         }
         response.body.discard()
         let url = frontier.url(number)
         if let redirect = Redirect(response.status, response.fields, from: url) {
-            if frontier.redirected(number, to: redirect.url, after: latency) { try keepHead(number, url, response) }
+            if frontier.redirected(number, to: redirect.url, after: latency) {
+                try keepHead(number, url, response, of: result)
+            }
             return
         }
         let failure = Failure.status(response.status)
         frontier.failed(
             number, failure, after: latency, retryAfter: response.fields.retryAfter(now: Self.httpNow()), now: now)
-        if failure.isGone { try keepHead(number, url, response) }
+        if failure.isGone { try keepHead(number, url, response, of: result) }
     }
 
-    func scan(_ number: UInt32, _ url: WebURL, _ source: ScanJob.Source) {
+    func scan(_ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil) {
         let role = frontier.role(of: number)
         var job = ScanJob(
             number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
+        if let result {
+            job.flags.formUnion(ResponseFlags(result))
+            job.sentFields = result.sentFields
+        }
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         scanning += 1
@@ -121,6 +129,7 @@ extension Crawl {
         if let failure = result.failure { throw .store(failure) }
         if result.number & Self.robotsBit != 0 { return }
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
+        frontier.came(result.number, as: result.format)
         let known = UInt32(frontier.urls.count)
         var links = NewLinks(from: target(result.number))
         for link in result.links where !result.isLeftOut || link.role == .page {
@@ -148,13 +157,15 @@ extension Crawl {
     }
 
     /// Keeps a response that needs no body: a redirect, or a tombstone.
-    func keepHead(_ number: UInt32, _ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
+    func keepHead(
+        _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
+    ) throws(CrawlError) {
         var head = NewResponse(
             href: url.href, referrer: frontier.referrer(of: number)?.href, status: response.status,
             role: frontier.role(of: number).rawValue, fields: response.fields.block,
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number
-        head.flags = ResponseFlags(frontier.reach(of: number))
+        head.flags = ResponseFlags(frontier.reach(of: number)).union(ResponseFlags(result))
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
     }
 }

@@ -20,9 +20,11 @@ extension Crawl {
                 host: host, status: response.status, location: location, body: body.span, now: now)
             if (200..<300).contains(response.status) {
                 // As any file that nobody looks into for links.
-                let job = ScanJob(
+                var job = ScanJob(
                     number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
                     time: Self.secondsSinceEpoch())
+                job.flags = ResponseFlags(result)
+                job.sentFields = result.sentFields
                 scanning += 1
                 scanningByteCount += job.byteCount
                 pool.add(job)
@@ -30,15 +32,16 @@ extension Crawl {
                 response.body.discard()
             }
             guard let next else { return }
-            try keepRobotsRedirect(result.url, response)
+            try keepRobotsRedirect(result, response)
             ask(result.number, next, result.exchange?.reach ?? .publicNetwork)
         }
     }
 
-    private func keepRobotsRedirect(_ url: WebURL, _ response: FetchedResponse) throws(CrawlError) {
-        let head = NewResponse(
-            href: url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
+    private func keepRobotsRedirect(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+        var head = NewResponse(
+            href: result.url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
             fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
+        head.flags = ResponseFlags(result)
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
     }
 

@@ -19,16 +19,21 @@ extension Crawl {
     /// Fetches what is due, unless it is held and need not be.
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
-        switch try storing({ () throws(StoreError) in try recall?.answer(for: url, now: Self.httpNow()) }) {
+        let isCORS = frontier.isCORS(number)
+        let answer = try storing { () throws(StoreError) in
+            try recall?.answer(
+                for: url, origin: frontier.origin(askingFor: number), isCORS: isCORS, now: Self.httpNow())
+        }
+        switch answer {
         case nil:
-            fetch(number, url)
+            fetch(number, url, HTTPFields().naming(origin: isCORS ? frontier.origin(askingFor: number) : nil))
         case .load(let fields)?:
             fetch(number, url, fields)
         case .validate(let held, let fields)?:
             asked[number] = held
             // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
             if let part = partials.take(url.href) {
-                fetch(number, url, resume: PartialBody(part))
+                fetch(number, url, fields.only("Origin"), resume: PartialBody(part))
             } else {
                 fetch(number, url, fields)
             }
@@ -41,6 +46,8 @@ extension Crawl {
 
     func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
         var request = FetchRequest(number: number, url: url, fields: fields)
+        // To where it is redirected too.
+        if fields.contains("Origin") { frontier.becomeCORS(number) }
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
@@ -76,6 +83,7 @@ extension Crawl {
             mayLeaveOut && plan.manners.obeysNoindex && held.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
         if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
+        frontier.came(number, as: held.body?.format)
         // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
         guard frontier.role(of: number) != .guide, plan.manners.nofollow != .links else {
             scan(number, frontier.url(number), .held(held))
@@ -100,8 +108,10 @@ extension Crawl {
         return !isLeftOut
     }
 
-    /// Keeps in this visit what an earlier one has.
-    func keep(_ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64) throws(CrawlError) {
+    /// Keeps in this visit what an earlier one has; `flags` are those of the request that confirmed it.
+    func keep(
+        _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
+    ) throws(CrawlError) {
         var new = NewResponse(
             href: held.href, referrer: frontier.referrer(of: number)?.href, status: held.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
@@ -109,7 +119,7 @@ extension Crawl {
         new.number = number
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody)).union(flags)
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
     }
 }

@@ -81,7 +81,7 @@ package final class Crawl {
         for url in plan.sitemaps { frontier.startGuide(url) }
         for url in plan.requisites { frontier.startRequisite(url) }
         for miss in plan.missed {
-            frontier.startGuess(miss.url, isPage: miss.isPage, mayReach: miss.mayReach)
+            frontier.startGuess(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin)
         }
         var failure: CrawlError?
         do throws(CrawlError) {

@@ -37,6 +37,28 @@ package struct StoreFolder: Sendable, Equatable {
 
     func bodyFile(sha256 hex: String) -> String { bodies + "/" + hex }
 
+    /// Of the databases with what SQLite keeps beside them.
+    private var databaseFiles: [String] {
+        [database, notes].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
+    }
+
+    /// Takes from others what they may do with a store of which earlier larders let them read everything: it may hold what
+    /// was fetched with its owner's cookies. Nothing gets wider, and what is another user's stays as it is.
+    ///
+    /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
+    func tighten() {
+        let parts = [packs, bodies, incoming, partials, quarantine, locks] + databaseFiles
+        for part in parts { Self.tighten(part) }
+        if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }
+    }
+
+    private static func tighten(_ path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT != S_IFLNK else { return }
+        // Where it fails, the file system knows no modes.
+        if status.st_mode & 0o077 != 0 { chmod(path, status.st_mode & 0o7700) }
+    }
+
     package func create() throws(StoreError) {
         try Self.makeFolders(path)
         try Self.makeFolders(bodies)
@@ -97,12 +119,13 @@ package struct StoreFolder: Sendable, Equatable {
         return names
     }
 
+    /// Nobody else gets into what it makes.
     static func makeFolders(_ path: String) throws(StoreError) {
         var end = path.startIndex
         repeat {
             end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
             let part = String(path[..<end])
-            guard mkdir(part, 0o755) != 0, errno != EEXIST, errno != EISDIR else { continue }
+            guard mkdir(part, 0o700) != 0, errno != EEXIST, errno != EISDIR else { continue }
             let code = errno
             // A parent that we may not write to may still have the folder we need.
             if end != path.endIndex, access(part, F_OK) == 0 { continue }

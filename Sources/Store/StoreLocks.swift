@@ -9,8 +9,18 @@ struct StoreLocks: ~Copyable {
 
     init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder
-        file = open(folder.locks, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        file = open(folder.locks, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw StoreError(errno, doing: "open", path: folder.locks) }
+    }
+
+    /// Closes a store to others that an earlier larder made, or that is being made in a folder which was there. Once, when
+    /// somebody first opens it to write: its tables tell nothing of modes, and who opens it to others later means that.
+    func tightenOnce() {
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_size == 0 else { return }
+        folder.tighten()
+        // What stands in the file says that it is done. On a full disk it is done again.
+        _ = pwrite(file, "1", 1, 0)
     }
 
     deinit {

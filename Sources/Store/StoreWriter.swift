@@ -21,7 +21,8 @@ package final class StoreWriter {
     package init(_ folder: StoreFolder) throws(StoreError) {
         try folder.create()
         let locks = try StoreLocks(folder)
-        let connection = try Connection(folder.database, access: .readWrite)
+        locks.tightenOnce()
+        let connection = try Connection(folder.database, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for its turn to change how a database keeps its log.
         try locks.whileAlone(.settingUp) { () throws(StoreError) in try Schema.prepare(connection) }
         self.connection = connection

@@ -52,6 +52,21 @@ import Web
         #expect(try json("show", origin.url("/docs/two"))["linkedFrom"]?[0]?.string == origin.url("/"))
     }
 
+    @Test func `it is told where it is shown, and whether it is private`() throws {
+        #expect(try larder("prefetch", origin.url("/"), "--bearer", "token").status == 0)
+        let shown = try larder("show", origin.url("/dot.png")).output
+        #expect(shown.contains("\n  state         private: fetched with credentials\n"))
+        #expect(shown.contains(".localhost:8080/dot.png\n"))
+        let report = try json("show", origin.url("/dot.png"))
+        #expect(report["rows"]?[0]?["private"]?.bool == true)
+        let address = try #require(report["shownAt"]?.string)
+        #expect(shown.contains("\n  shown at      \(address)\n"))
+        #expect(try larder("prefetch", origin.url("/"), "--policy", "reload").status == 0)
+        let rows = try json("show", origin.url("/dot.png"))["rows"]?.array
+        #expect(rows?.map { $0["private"]?.bool } == [false, true])
+        #expect(try json("show", origin.url("/none"))["shownAt"]?.string == nil)
+    }
+
     @Test func `every visit has its row, and the served one is told`() throws {
         try prefetch()
         origin.on("/docs/two", .failure(404))

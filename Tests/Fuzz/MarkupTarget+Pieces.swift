@@ -7,7 +7,7 @@ extension MarkupTarget {
         "<meta charset=utf-8>", "<meta http-equiv=refresh content='0;url=", "<iframe srcdoc='", " srcdoc=\"",
         " style=", " href=", " src=", " srcset='", " xlink:href=", " ping=", " data-src=", "<object codebase=",
         " archive=", "url(", "\\", "\\26 ", "@import ", "image-set(", "\r\n", "\t", " ", ",", " 2x",
-        "javascript:", "http://", "//", "#",
+        "javascript:", "http://", "//", "#", " crossorigin ", "<video crossorigin>", "<source src=", "<track src=",
     ]
 
     static let cssPieces = [
@@ -15,6 +15,7 @@ extension MarkupTarget {
         "/*", "*/", "@import ", "@import url(", "@charset \"", "@namespace ", "@font-face{", "@layer",
         "supports(", "image-set(", "-webkit-image-set(", "cross-fade(", "--x:", ";", ":", ",", "<!--", "-->",
         "\n", "\r\n", "\u{C}", "#", "http://", "//", "data:", "u\\72l(", "é", "format('woff2')",
+        "mask:", "-webkit-mask-image:", "clip-path:", "filter:",
     ]
 
     static let scriptPieces = [

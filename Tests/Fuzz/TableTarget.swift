@@ -4,7 +4,7 @@ internal import Markup
 struct TableTarget: Target {
     let name = "table"
     let suffixes = [".html", ".js"]
-    let pieces = ["\u{1}", "\u{2}", "\u{7F}", "\u{1}\u{1}\u{0}", "\u{7F}\u{7F}\u{7F}\u{7F}"]
+    let pieces = ["\u{1}", "\u{2}", "\u{20}", "\u{21}", "\u{7F}", "\u{1}\u{1}\u{0}", "\u{7F}\u{7F}\u{7F}\u{7F}"]
     private let scanner = LinkScanner()
 
     func seed(_ body: [UInt8]) -> [UInt8] {

@@ -40,6 +40,7 @@ import Web
             return String(decoding: lines, as: UTF8.self).replacing("Access-Control-Allow-", with: "")
                 .replacing("\r\n", with: " ")
         case .refused: return nil
+        case .withheld: return "withheld"
         }
     }
 
@@ -89,6 +90,21 @@ import Web
             #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode) == nil)
         }
         #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: "document", mode: "navigate") == "")
+    }
+
+    @Test(arguments: [(true, false, "withheld"), (true, true, "Origin: * "), (false, false, "Origin: * ")])
+    func `other machines are shown what was fetched with credentials only where that is asked for`(
+        isExposed: Bool, showsPrivate: Bool, told: String
+    ) {
+        let layout = OriginLayout(
+            port: 8080, root: WebURL("https://b.test/").flatMap(RootOrigin.init), isExposed: isExposed,
+            showsPrivate: showsPrivate)
+        let open = held(Self.star)
+        let secret = held(Self.star, .isPrivate)
+        let here = "http://192.0.2.1:8080"
+        #expect(given(open, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080") == "Origin: * ")
+        let given = given(secret, to: here, site: "same-origin", layout: layout, authority: "192.0.2.1:8080")
+        #expect(given == (told == "withheld" ? told : ""))
     }
 
     @Test(arguments: ["empty", "image", "script", "iframe", "font", "audio", "object"])

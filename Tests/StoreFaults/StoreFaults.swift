@@ -6,6 +6,7 @@ import Store
 ///     StoreFaults stock FOLDER SITE VISITS    so many visits of a site, dropping and collecting what is old
 ///     StoreFaults open FOLDER                 opens the store to write, which brings it up to date
 ///     StoreFaults read FOLDER                 opens the store to read, as a user who owns nothing
+///     StoreFaults private FOLDER MASK         makes a store and notes of it under this mask, and leaves their logs there
 ///     StoreFaults note FOLDER URL             notes twenty times when the URL of this number was served
 @main enum StoreFaults {
     static func main() {
@@ -21,6 +22,14 @@ import Store
                 // Nobody's number; a user who is not root is nobody enough.
                 if getuid() == 0 { _ = setuid(65534) }
                 _ = try StoreReader(StoreFolder(words[1])).sites()
+            case ("private", 3):
+                umask(mode_t(words[2], radix: 8) ?? 0)
+                let folder = StoreFolder(words[1])
+                try Stocking(folder, site: "s").run(visits: 1)
+                let (writer, book) = (try StoreWriter(folder), try NoteBook(folder))
+                try writer.invalidate(["/"])
+                try book.note(served: [(1, 1)])
+                _exit(0)
             case ("note", 3):
                 let book = try NoteBook(StoreFolder(words[1]))
                 for time in 0..<20 as Range<Int64> { try book.note(served: [(Int64(words[2]) ?? 0, time)]) }

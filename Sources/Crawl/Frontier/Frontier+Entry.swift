@@ -55,6 +55,10 @@ extension Frontier {
             static let isSlow = Flags(rawValue: 8)
             /// It says that there is nothing, with a status that says the contrary.
             static let isSoftNotFound = Flags(rawValue: 16)
+            /// What needs it asks for it by CORS.
+            static let isCORS = Flags(rawValue: 32)
+            /// What it needs is asked for in its name.
+            static let isDocument = Flags(rawValue: 64)
         }
 
         static let nobody = UInt32.max

@@ -7,7 +7,8 @@ extension Frontier {
     @discardableResult
     mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
         if link.isNofollow { return hearOnly(of: link.url, by: number) }
-        let flags: Record.Flags = link.isGuess ? .isGuess : []
+        var flags: Record.Flags = link.isGuess ? .isGuess : []
+        if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
             return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags)
         }
@@ -18,7 +19,9 @@ extension Frontier {
     }
 
     /// Another link to what has a number.
-    mutating func foundAgain(_ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool) {
+    mutating func foundAgain(
+        _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false
+    ) {
         if let finder {
             if role == .page, records[Int(number)].state == .skipped { hearAfterAll(number, by: finder) }
             let reach = records[Int(finder)].reach
@@ -29,6 +32,7 @@ extension Frontier {
             }
             lead(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
+        if isCORS { becomeCORS(number) }
         if role == .requisite { becomeRequisite(number) }
         if !isGuess { becomeCertain(number) }
     }
@@ -44,7 +48,9 @@ extension Frontier {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
                 hearAfterAll(number, by: referrer)
             }
-            foundAgain(number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess))
+            foundAgain(
+                number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
+                isCORS: flags.contains(.isCORS))
             if redirects > 0, let referrer { lead(from: referrer, to: number, distance: 0) }
             return number
         }

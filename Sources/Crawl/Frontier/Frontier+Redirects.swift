@@ -18,7 +18,7 @@ extension Frontier {
         ended(number, after: latency, isRecalled: isRecalled, failure: nil)
         let next = hear(
             of: target, role: record.role, from: number, redirects: record.redirects + 1,
-            flags: record.flags.intersection([.isStart, .isGuess]))
+            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
         records[Int(number)].target = next
         // What a start leads to is as good as a start, wherever it is.
         if record.flags.contains(.isStart) {

@@ -51,6 +51,9 @@ struct Frontier: Sendable {
     /// How the first link to an entry was written, where that names a session as well.
     var unstripped: [UInt32: WebURL] = [:]
 
+    /// Of the documents that asked for what no page of this crawl leads to.
+    var origins: [UInt32: String] = [:]
+
     static let mostRedirects: UInt8 = 20
     /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
     static let mostRunning = 128
@@ -100,10 +103,13 @@ struct Frontier: Sendable {
     }
 
     /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
-    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine) {
-        hear(
-            of: url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0, flags: .isGuess,
-            mayReach: mayReach)
+    ///
+    /// - Parameter origin: of the document that asked for it by CORS.
+    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil) {
+        let number = hear(
+            of: url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
+            flags: origin == nil ? .isGuess : [.isGuess, .isCORS], mayReach: mayReach)
+        if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
     }
 
     /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.

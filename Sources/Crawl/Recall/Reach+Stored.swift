@@ -1,4 +1,5 @@
 package import Fetch
+internal import Markup
 package import Store
 internal import Web
 
@@ -21,6 +22,28 @@ extension ResponseFlags {
     package var reach: Reach {
         if contains(.fromThisMachine) { return .thisMachine }
         return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
+    }
+}
+
+extension ResponseFlags {
+    /// In whose name it was asked for.
+    init(_ result: FetchResult) {
+        self = []
+        if result.sentFields.contains("Origin") { insert(.askedByOrigin) }
+        if result.exchange?.usedCredentials == true { insert(.isPrivate) }
+    }
+}
+
+extension StoredBody {
+    /// Nil for one of which this larder knows nothing.
+    var format: BodyFormat? { BodyFormat(name: String(Substring(form.utf8.prefix { $0 != UInt8(ascii: ";") }))) }
+}
+
+extension HTTPFields {
+    func only(_ name: String) -> HTTPFields {
+        var fields = HTTPFields()
+        for value in all(name) { fields.append(name, value) }
+        return fields
     }
 }
 

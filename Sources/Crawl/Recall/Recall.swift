@@ -36,12 +36,22 @@ final class Recall {
     }
 
     /// What is to be done about an URL that is due.
-    func answer(for url: WebURL, now: HTTPDate) throws(StoreError) -> Answer {
+    ///
+    /// - Parameters:
+    ///   - origin: of the document that asks for it by CORS; nil where a request names none.
+    ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so again, by the same
+    ///     if the answer varies by it.
+    func answer(
+        for url: WebURL, origin: @autoclosure () -> String?, isCORS: Bool, now: HTTPDate
+    ) throws(StoreError) -> Answer {
         // What was gone is asked for again: it may be there by now.
         if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
             return .done(own)
         }
-        let held = try reader.response(for: url.href)
+        var asking = isCORS ? origin() : nil
+        let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
+        let isAsked = held?.flags.contains(.askedByOrigin) ?? false
+        if isAsked, !isCORS { asking = held?.origin ?? origin() }
         let usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
@@ -50,13 +60,17 @@ final class Recall {
             if let usable { return .reuse(usable) }
         case .validate(let fields):
             // What is held of a redirect is its target alone, which costs as much as asking.
-            if let usable, !usable.isRedirect { return .validate(usable, with: fields) }
+            if let usable, !usable.isRedirect {
+                // A confirmation need not repeat what the server says of an origin: the first time it is loaded.
+                let isNews = asking != nil && !isAsked
+                return .validate(usable, with: (isNews ? HTTPFields() : fields).naming(origin: asking))
+            }
         case .load(let fields):
-            return .load(adding: fields)
+            return .load(adding: fields.naming(origin: asking))
         case .miss:
             break
         }
-        return .load(adding: HTTPFields())
+        return .load(adding: HTTPFields().naming(origin: asking))
     }
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the
@@ -118,5 +132,14 @@ final class Recall {
             numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
         }
         numbers[place] = new(FoundLink(url: url, role: kind.role, isGuess: kind == .guess))
+    }
+}
+
+extension HTTPFields {
+    func naming(origin: String?) -> HTTPFields {
+        guard let origin else { return self }
+        var fields = self
+        fields.set("Origin", origin)
+        return fields
     }
 }

@@ -10,6 +10,7 @@ struct ReferenceList {
         let ignoresBase: Bool
         let isGuess: Bool
         let isNofollow: Bool
+        let isCORS: Bool
     }
 
     private var bytes: [UInt8] = []
@@ -27,6 +28,7 @@ struct ReferenceList {
         let ignoresBase = occurrence.flags.contains(.ignoresBase)
         let isGuess = occurrence.flags.contains(.isGuess)
         let isNofollow = occurrence.flags.contains(.isNofollow)
+        let isCORS = occurrence.kind.isCORS(occurrence.flags)
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
             // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
@@ -38,12 +40,13 @@ struct ReferenceList {
             hasher.combine(ignoresBase)
             hasher.combine(isGuess)
             hasher.combine(isNofollow)
+            hasher.combine(isCORS)
             guard seen.insert(hasher.finalize()).inserted else { return }
             bytes.append(contentsOf: reference)
             references.append(
                 Reference(
                     range: start..<bytes.count, role: role, ignoresBase: ignoresBase, isGuess: isGuess,
-                    isNofollow: isNofollow))
+                    isNofollow: isNofollow, isCORS: isCORS))
         }
     }
 
@@ -64,7 +67,9 @@ struct ReferenceList {
             let isLeft =
                 reference.role == .page && manners.leaves(linkMarked: reference.isNofollow, on: directives)
             links.append(
-                FoundLink(url: target.key, role: reference.role, isGuess: reference.isGuess, isNofollow: isLeft))
+                FoundLink(
+                    url: target.key, role: reference.role, isGuess: reference.isGuess, isNofollow: isLeft,
+                    isCORS: reference.isCORS))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),
@@ -73,7 +78,8 @@ struct ReferenceList {
             links.append(
                 FoundLink(
                     url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
-                    isNofollow: role == .page && manners.leaves(linkMarked: false, on: directives)))
+                    isNofollow: role == .page && manners.leaves(linkMarked: false, on: directives),
+                    isCORS: link.kind.isCORS(link.flags)))
         }
         return links
     }

@@ -1,4 +1,5 @@
 internal import Fetch
+internal import Markup
 internal import Store
 internal import Web
 
@@ -19,6 +20,8 @@ struct ScanJob: Sendable {
     /// Seconds since 1970.
     let time: Int64
     var flags: ResponseFlags = []
+    /// What the request said that brought it, by which answers may vary.
+    var sentFields = HTTPFields()
     /// Its content is to be told by its words.
     var wantsWords = false
 
@@ -37,6 +40,8 @@ struct ScanResult: Sendable {
     /// What the job held in memory.
     let byteCount: Int
     var links: [FoundLink] = []
+    /// Nil for what nobody looked into.
+    var format: BodyFormat?
     /// To know the content of a page again.
     var print: ContentPrint?
     /// What it asks of crawlers.
@@ -59,4 +64,6 @@ struct FoundLink: Sendable, Equatable {
     var isGuess = false
     /// It is a link to a page that is not to be followed from here.
     var isNofollow = false
+    /// It is asked for by CORS.
+    var isCORS = false
 }

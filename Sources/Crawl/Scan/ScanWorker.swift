@@ -56,7 +56,7 @@ final class ScanWorker {
         if job.number & Crawl.robotsBit == 0 { new.number = job.number }
         new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence
-        new.variant = VaryKey(decoded: response.fields, request: HTTPFields())?.text ?? VaryKey.never
+        new.variant = VaryKey(decoded: response.fields, request: job.sentFields)?.text ?? VaryKey.never
         try writes.add(new)
     }
 
@@ -96,6 +96,7 @@ final class ScanWorker {
         }
         let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
         let table = scan(bytes, as: format, charset: mediaType?.charset)
+        result.format = format
         read(fields, table, of: job, into: &result)
         guard !result.isLeftOut else { return nil }
         let body = try NewBody(

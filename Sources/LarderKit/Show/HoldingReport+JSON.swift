@@ -7,6 +7,7 @@ extension HoldingReport {
         writer.object { object in
             object.member("url", url)
             object.member("held", isHeld)
+            object.member("shownAt", shownAt)
             object.member("rows") { list in
                 list.array { array in for row in rows { row.write(to: &array) } }
             }
@@ -33,6 +34,7 @@ extension HoldingReport.Row {
             object.member("referrer", referrer)
             object.member("invalidated", isInvalidated)
             object.member("part", isPart)
+            object.member("private", isPrivate)
             object.member("headers") { list in
                 list.array { array in
                     for header in headers {

@@ -7,6 +7,8 @@ public struct HoldingReport: Sendable, Equatable {
     public let rows: [Row]
     /// Held pages and files that link to it, whether or not it is held.
     public let linkedFrom: [String]
+    /// Where `larder serve` shows it, on the port that it has unless told otherwise; nil when it is not held.
+    public let shownAt: String?
     /// What there is instead; nil when it is held.
     public let absence: Absence?
 
@@ -35,6 +37,8 @@ public struct HoldingReport: Sendable, Equatable {
         public let isInvalidated: Bool
         /// Only a part of the body is held.
         public let isPart: Bool
+        /// It was fetched with credentials, such as cookies or a login: it is for who prefetched it, and for nobody else.
+        public let isPrivate: Bool
         /// Nil for a redirect, or what is gone.
         public let body: Body?
         /// Nil where there is no body, and where links were never looked for.

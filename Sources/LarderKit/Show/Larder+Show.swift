@@ -1,4 +1,5 @@
 internal import Digest
+internal import Serve
 internal import Store
 internal import Web
 
@@ -23,12 +24,17 @@ extension Larder {
                 try md5s.keep(in: folder)
                 return HoldingReport(
                     url: asked.href, rows: rows, linkedFrom: try reader.referrers(of: asked.href),
+                    shownAt: rows.isEmpty ? nil : MirrorServer.address(of: asked.href, at: Self.usualPort),
                     absence: rows.isEmpty ? try Absence(of: asked, in: reader) : nil)
             } catch {
                 throw LarderError(error)
             }
         }
     }
+}
+
+extension Larder {
+    private static let usualPort: UInt16 = 8080
 }
 
 extension HoldingReport.Row {
@@ -50,6 +56,7 @@ extension HoldingReport.Row {
         }
         isInvalidated = response.flags.contains(.isInvalidated)
         isPart = response.flags.contains(.isPart)
+        isPrivate = response.flags.contains(.isPrivate)
         body = try response.body.map { (body) throws(StoreError) in
             try HoldingReport.Body(body, in: reader, &md5s)
         }

@@ -33,6 +33,8 @@ struct CSSScanner {
     private var prelude = Prelude.none
     /// Where the last `url(` or `src(` starts.
     private var functionStart = 0
+    /// Where the declaration starts that is read, if it is one.
+    private var declarationStart = 0
 
     private init(_ text: SourceText, _ sink: LinkSink, _ kind: LinkKind) {
         self.text = text
@@ -56,7 +58,9 @@ struct CSSScanner {
             case .atKeyword(let name): atKeyword(name)
             case .open(let mark): open(mark)
             case .close(let mark): close(mark)
-            case .semicolon: prelude = .none
+            case .semicolon:
+                prelude = .none
+                declarationStart = lexer.index
             case .comment(let range): comment(range)
             case .badString: if scopes.last?.scope == .address { scopes[scopes.count - 1].scope = .plain }
             case .badURL: break
@@ -75,7 +79,7 @@ struct CSSScanner {
         }
         switch scope {
         case .address, .images: address(range, .cssString, from: start)
-        case .loader: if isSource(range) { address(range, .cssString, from: start) }
+        case .loader: if isSource(range) { address(range, .cssString, from: start, isLoader: true) }
         case .plain, .font, nil: break
         }
     }
@@ -91,7 +95,9 @@ struct CSSScanner {
     }
 
     /// `start` is where the string or the function around it starts.
-    private mutating func address(_ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int) {
+    private mutating func address(
+        _ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int, isLoader: Bool = false
+    ) {
         let range = inner == .cssString ? trimmed(range) : range
         switch prelude {
         case .naming: return
@@ -100,8 +106,31 @@ struct CSSScanner {
             guard start >= end, isBlank(end..<start) else { return }
             sink.add(range, in: text, .style, inner)
         case .none, .fontFace:
-            sink.add(range, in: text, openFonts > 0 ? .font : kind, inner)
+            let flags: LinkFlags = !isLoader && isForShape(start) ? .isCORS : []
+            sink.add(range, in: text, openFonts > 0 ? .font : kind, inner, flags)
         }
+    }
+
+    /// The properties that cut an element to the shape of a picture, or change it by one: as the page could learn from that
+    /// what is in the picture, it is asked for by CORS (CSS Masking, section 6; Shapes, section 3; Filter Effects,
+    /// section 15).
+    private static let shapes: [StaticString] = [
+        "mask", "mask-image", "mask-border", "mask-border-source", "mask-box-image", "mask-box-image-source",
+        "clip-path",
+        "filter", "backdrop-filter", "shape-outside",
+    ]
+
+    /// Whether the declaration around an address at `start` is of such a property.
+    private func isForShape(_ start: Int) -> Bool {
+        var begin = declarationStart
+        while begin < start, text.bytes[begin].isSpace { begin += 1 }
+        // A `url(` that is never closed may start in front of it.
+        guard begin < start else { return false }
+        let head = text.bytes.part(begin..<min(start, begin + 64))
+        guard let colon = head.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        var name = head.part(head.trimmed(0..<colon))
+        if name.starts(with: "-webkit-") { name = name.part(8..<name.count) }
+        return Self.shapes.contains { CSSText.name(name, equals: $0) }
     }
 
     /// Without white space at the ends, but for that which belongs to an escape.
@@ -159,11 +188,13 @@ struct CSSScanner {
         case UInt8(ascii: "["): scopes.append((UInt8(ascii: "]"), .plain))
         default: scopes.append((UInt8(ascii: ")"), .plain))
         }
+        if mark == UInt8(ascii: "{") { declarationStart = lexer.index }
     }
 
     /// Closes what is open; a `}` also everything inside its block that was left open.
     private mutating func close(_ mark: UInt8) {
         let isBlock = mark == UInt8(ascii: "}")
+        if isBlock { declarationStart = lexer.index }
         guard scopes.last?.closer == mark || (isBlock && openBlocks > 0) else { return }
         while let last = scopes.popLast() {
             if last.scope == .font { openFonts -= 1 }
@@ -179,6 +210,7 @@ struct CSSScanner {
     /// `/*# sourceMappingURL=… */`
     private mutating func comment(_ range: Range<Int>) {
         if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) { prelude = .importing(lexer.index) }
+        if isBlank(declarationStart..<lexer.tokenStart) { declarationStart = lexer.index }
         let bytes = text.bytes.part(range)
         guard bytes.starts(with: "# sourcemappingurl=") || bytes.starts(with: "@ sourcemappingurl=") else { return }
         let rest = text.bytes.trimmed(range.lowerBound + 19..<range.upperBound)

@@ -5,12 +5,13 @@ extension HTMLScanner {
         if flags.contains(.hasCodebase), value(vocabulary.attribute.codebase, of: tag) == nil {
             flags.remove(.hasCodebase)
         }
+        if flags.contains(.isCORS), rule.syntax != .css, !isCORS(rule, tag) { flags.remove(.isCORS) }
         switch rule.syntax {
         case .url: add(attribute, tag, rule.kind, rule.kind == .page ? flags.union(endorsement(tag)) : flags)
         case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
         case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
         case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
-        case .css: if mayHoldCSSLink(attribute) { css(attribute, rule.kind) }
+        case .css: if mayHoldCSSLink(attribute) { css(attribute, rule.kind, adding: flags) }
         case .document:
             decoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
         case .lazy: if looksLikeAddress(attribute) { add(attribute, tag, rule.kind, flags) }
@@ -40,6 +41,14 @@ extension HTMLScanner {
             let isReference = value(vocabulary.attribute.valuetype, of: tag)?.equals("ref") ?? false
             if isReference || namesWebOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
         }
+    }
+
+    /// Whether the tag says `crossorigin`, or the film or sound around it does.
+    private func isCORS(_ rule: LinkRule, _ tag: HTMLTag) -> Bool {
+        if value(vocabulary.attribute.crossorigin, of: tag) != nil { return true }
+        // A source that is one of several pictures belongs to no film.
+        let isPart = tag.name == vocabulary.element.source || tag.name == vocabulary.element.track
+        return isPart && isMediaCORS && rule.kind != .image
     }
 
     /// The whole value is one reference.

@@ -9,6 +9,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// How the content of the last script is read.
     private var scriptFormat = BodyFormat.javaScript
     private var isStyle = true
+    /// What the last film or sound said: its sources and tracks, which follow it, say nothing of their own.
+    private(set) var isMediaCORS = false
 
     init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool) {
         self.text = text
@@ -36,6 +38,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         } else if tag.name == vocabulary.element.style {
             let type = value(vocabulary.attribute.type, of: tag)
             isStyle = type.map { $0.isEmpty || $0.starts(with: "text/css") } ?? true
+        } else if tag.name == vocabulary.element.video || tag.name == vocabulary.element.audio {
+            isMediaCORS = value(vocabulary.attribute.crossorigin, of: tag) != nil
         }
         var seen = NameSet()
         for attribute in tag.attributes {

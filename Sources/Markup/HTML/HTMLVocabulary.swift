@@ -12,11 +12,11 @@ struct HTMLVocabulary: Sendable {
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
-        var script, style, title, meta, annotation: UInt8
+        var script, style, title, meta, annotation, audio, video, source, track: UInt8
     }
     struct Attributes: Sendable {
         var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype, codebase: UInt8
-        var itemprop, href, encoding: UInt8
+        var itemprop, href, encoding, crossorigin: UInt8
     }
     let element: Elements
     let attribute: Attributes
@@ -24,7 +24,9 @@ struct HTMLVocabulary: Sendable {
     private init() {
         element = Elements(
             script: elements.number("script"), style: elements.number("style"), title: elements.number("title"),
-            meta: elements.number("meta"), annotation: elements.number("annotation-xml"))
+            meta: elements.number("meta"), annotation: elements.number("annotation-xml"),
+            audio: elements.number("audio"), video: elements.number("video"), source: elements.number("source"),
+            track: elements.number("track"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
             httpEquiv: attributes.number("http-equiv"), property: attributes.number("property"),
@@ -32,7 +34,8 @@ struct HTMLVocabulary: Sendable {
             charset: attributes.number("charset"), method: attributes.number("method"),
             formmethod: attributes.number("formmethod"), valuetype: attributes.number("valuetype"),
             codebase: attributes.number("codebase"), itemprop: attributes.number("itemprop"),
-            href: attributes.number("href"), encoding: attributes.number("encoding"))
+            href: attributes.number("href"), encoding: attributes.number("encoding"),
+            crossorigin: attributes.number("crossorigin"))
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         for line in lines {

@@ -1,6 +1,8 @@
 extension LinkRule {
     /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element, `svg:*` and
     /// `math:*` for every one in that vocabulary. A later line takes precedence.
+    ///
+    /// `.isCORS` counts where the element says `crossorigin`, and in CSS always.
     struct Line {
         var elements: String
         var attributes: String
@@ -24,18 +26,22 @@ extension LinkRule {
         Line("*", "hotspot0 hotspot1 hotspot2 hotspot3 hotspot4 hotspot5", .lazy, .parameter, .isGuess),
         Line("*", "xml:base", .url, .base),
         // What the common lazy-loading libraries read.
-        Line("*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image, .isLazy),
-        Line("*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image, .isLazy),
-        Line("*", "data-flickity-lazyload data-zoom-image data-large_image data-retina", .lazy, .image, .isLazy),
+        Line(
+            "*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image,
+            [.isLazy, .isCORS]),
+        Line("*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image, [.isLazy, .isCORS]),
+        Line(
+            "*", "data-flickity-lazyload data-zoom-image data-large_image data-retina", .lazy, .image,
+            [.isLazy, .isCORS]),
         Line("*", "data-thumb data-image data-img data-poster", .lazy, .image, [.isLazy, .isGuess]),
-        Line("*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image, .isLazy),
+        Line("*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image, [.isLazy, .isCORS]),
         Line("*", "data-bg data-background data-background-image data-bg-image", .lazyBackground, .image, .isLazy),
         Line("*", "data-lazy-background data-lazy-bg data-bg-src", .lazyBackground, .image, .isLazy),
         Line("iframe frame embed amp-iframe", "data-src data-lazy-src data-lazy", .lazy, .frame, .isLazy),
-        Line("script", "data-src data-lazy-src", .lazy, .script, .isLazy),
-        Line("link", "data-src data-lazy-src", .lazy, .style, .isLazy),
-        Line("audio video", "data-src data-lazy-src", .lazy, .media, .isLazy),
-        Line("source", "data-src data-lazy-src", .lazy, .media, .isLazy),
+        Line("script", "data-src data-lazy-src", .lazy, .script, [.isLazy, .isCORS]),
+        Line("link", "data-src data-lazy-src", .lazy, .style, [.isLazy, .isCORS]),
+        Line("audio video", "data-src data-lazy-src", .lazy, .media, [.isLazy, .isCORS]),
+        Line("source", "data-src data-lazy-src", .lazy, .media, [.isLazy, .isCORS]),
     ]
 
     private static let pages: [Line] = [
@@ -46,20 +52,20 @@ extension LinkRule {
         Line("iframe frame portal fencedframe layer ilayer amp-iframe", "src", .url, .frame),
         Line("iframe", "srcdoc", .document, .frame),
         Line("iframe frame img", "longdesc", .url, .about),
-        Line("link", "href", .link, .metadata),
+        Line("link", "href", .link, .metadata, .isCORS),
         Line("meta", "content", .meta, .metadata),
     ]
 
     private static let requisites: [Line] = [
-        Line("img image amp-img amp-anim overlay fig", "src", .url, .image),
-        Line("img source image amp-img amp-anim", "srcset", .srcset, .image),
-        Line("link", "imagesrcset", .srcset, .image),
+        Line("img image amp-img amp-anim overlay fig", "src", .url, .image, .isCORS),
+        Line("img source image amp-img amp-anim", "srcset", .srcset, .image, .isCORS),
+        Line("link", "imagesrcset", .srcset, .image, .isCORS),
         Line("img", "lowsrc href", .url, .image),
         Line("img", "dynsrc", .url, .media),
-        Line("script", "src", .script, .script),
+        Line("script", "src", .script, .script, .isCORS),
         Line("amp-script", "src", .url, .script),
-        Line("audio video source bgsound amp-audio amp-video", "src", .url, .media),
-        Line("track", "src", .url, .track),
+        Line("audio video source bgsound amp-audio amp-video", "src", .url, .media, .isCORS),
+        Line("track", "src", .url, .track, .isCORS),
         Line("embed", "src", .url, .embed),
         Line("input", "src", .input, .image),
         Line("video audio amp-video", "poster", .url, .image),
@@ -88,8 +94,8 @@ extension LinkRule {
     /// SVG and MathML. Element names are compared without case, as the tokenizer lowers them.
     private static let drawings: [Line] = [
         Line("svg:a", "href xlink:href", .url, .page),
-        Line("svg:image svg:feimage", "href xlink:href", .url, .image),
-        Line("svg:script", "href xlink:href", .script, .script),
+        Line("svg:image svg:feimage", "href xlink:href", .url, .image, .isCORS),
+        Line("svg:script", "href xlink:href", .script, .script, .isCORS),
         Line("svg:use svg:tref svg:glyphref svg:altglyph", "href xlink:href", .url, .drawing),
         Line("svg:cursor", "href xlink:href", .url, .image),
         Line("svg:font-face-uri", "href xlink:href", .url, .font),
@@ -97,7 +103,8 @@ extension LinkRule {
         Line("svg:pattern svg:lineargradient svg:radialgradient svg:filter", "href xlink:href", .url, .part),
         Line("svg:textpath svg:mpath svg:animate svg:set", "href xlink:href", .url, .part),
         Line("svg:animatemotion svg:animatetransform svg:animatecolor", "href xlink:href", .url, .part),
-        Line("svg:*", "fill stroke filter mask clip-path", .css, .drawing),
+        Line("svg:*", "fill stroke", .css, .drawing),
+        Line("svg:*", "filter mask clip-path", .css, .drawing, .isCORS),
         Line("svg:*", "marker marker-start marker-mid marker-end cursor color-profile", .css, .drawing),
         Line("math:*", "href xlink:href", .url, .page),
         Line("math:annotation math:annotation-xml", "src", .url, .data),

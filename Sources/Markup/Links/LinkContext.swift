@@ -1,7 +1,8 @@
 /// How a reference is written where it stands, which is how a replacement must be escaped.
 ///
 /// Outside are the levels of markup that a reader undoes first (one for an attribute, one more for each `srcdoc` around
-/// it), inside is the small language of the value itself. Stored: the bits never change their meaning.
+/// it), inside is the small language of the value itself. Stored: the bits never change their meaning, and the three highest
+/// stay free for ``LinkFlags``.
 package struct LinkContext: RawRepresentable, Hashable, Sendable {
     /// The small language inside the markup.
     package enum Inner: UInt8, CaseIterable, Sendable {

@@ -1,8 +1,8 @@
 /// What is known of one occurrence beside its kind. Stored: a bit never changes its meaning.
 package struct LinkFlags: OptionSet, Hashable, Sendable {
-    package let rawValue: UInt8
+    package let rawValue: UInt16
 
-    package init(rawValue: UInt8) {
+    package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
@@ -22,4 +22,10 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
     package static let isLazy = LinkFlags(rawValue: 64)
     /// Its `rel` says that the page does not stand for it: `nofollow`, `ugc`, `sponsored`.
     package static let isNofollow = LinkFlags(rawValue: 128)
+    /// Its element says `crossorigin`, or it is for a property whose pictures other origins have to allow. What is asked for
+    /// by CORS without that, ``LinkKind/isCORS(_:)`` knows.
+    package static let isCORS = LinkFlags(rawValue: 256)
+
+    /// All of them.
+    static let largest: UInt16 = 511
 }

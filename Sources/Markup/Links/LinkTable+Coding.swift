@@ -1,7 +1,7 @@
 internal import Web
 
-// The stored form: version, flags, encoding, base, title and what is said to robots; then each different (kind, context, flags) once; then for
-// each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
+// The stored form: version, flags, encoding, base, title and what is said to robots; then each different (kind, context,
+// flags) once, the flags beyond the eighth in the bits that a context leaves free; then for each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
 // variable-length integers; then, if there are any, the implied links. About four bytes a link.
 extension LinkTable {
     /// The version of the stored form, and of what the scanners look for.
@@ -9,6 +9,8 @@ extension LinkTable {
 
     /// Places in a body stay below this.
     private static let placeLimit = 1 << 40
+    /// How many bits of its word a context uses.
+    private static let contextBits: UInt16 = 13
 
     private struct Shape: Hashable {
         var kind: LinkKind
@@ -49,16 +51,19 @@ extension LinkTable {
         Self.append(shapes.count, to: &output)
         for shape in shapes {
             output.append(shape.kind.rawValue)
-            output.append(UInt8(truncatingIfNeeded: shape.context.rawValue))
-            output.append(UInt8(truncatingIfNeeded: shape.context.rawValue >> 8))
-            output.append(shape.flags.rawValue)
+            let word = shape.context.rawValue | ((shape.flags.rawValue >> 8) << Self.contextBits)
+            output.append(UInt8(truncatingIfNeeded: word))
+            output.append(UInt8(truncatingIfNeeded: word >> 8))
+            output.append(UInt8(truncatingIfNeeded: shape.flags.rawValue))
         }
         Self.append(occurrences.count, to: &output)
         output.append(contentsOf: body)
         if implied.isEmpty { return output }
         Self.append(implied.count, to: &output)
         for link in implied {
-            output.append(contentsOf: [link.kind.rawValue, link.flags.rawValue, link.base.rawValue])
+            // Those beyond the eighth speak of elements and properties, of which a link without a place has none.
+            let flags = UInt8(truncatingIfNeeded: link.flags.rawValue)
+            output.append(contentsOf: [link.kind.rawValue, flags, link.base.rawValue])
             Self.append(link.reference.utf8.count, to: &output)
             output.append(contentsOf: link.reference.utf8)
         }
@@ -93,11 +98,10 @@ extension LinkTable {
         var shapes: [Shape] = []
         for _ in 0..<(try input.count(bytesEach: 4)) {
             let kind = LinkKind(rawValue: try input.byte())
-            let low = UInt16(try input.byte())
-            let high = UInt16(try input.byte())
-            let context = LinkContext(rawValue: high << 8 | low)
-            let flags = LinkFlags(rawValue: try input.byte())
-            guard let kind, let context else { throw input.damage }
+            let word = UInt16(try input.byte()) | UInt16(try input.byte()) << 8
+            let context = LinkContext(rawValue: word & ((1 << Self.contextBits) - 1))
+            let flags = LinkFlags(rawValue: UInt16(try input.byte()) | ((word >> Self.contextBits) << 8))
+            guard let kind, let context, flags.rawValue <= LinkFlags.largest else { throw input.damage }
             shapes.append(Shape(kind: kind, context: context, flags: flags))
         }
         let count = try input.count(bytesEach: 3)
@@ -157,7 +161,7 @@ extension LinkTable {
             var links: [ImpliedLink] = []
             for _ in 0..<(try count(bytesEach: 4)) {
                 let kind = LinkKind(rawValue: try byte())
-                let flags = LinkFlags(rawValue: try byte())
+                let flags = LinkFlags(rawValue: UInt16(try byte()))
                 let base = ImpliedLink.Base(rawValue: try byte())
                 guard let kind, let base else { throw damage }
                 links.append(ImpliedLink(try text(), kind, flags, from: base))

@@ -23,11 +23,12 @@ package final class NoteBook {
     }
 
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
-        let connection = try Connection(folder.notes, access: .readWrite)
+        let locks = try StoreLocks(folder)
+        let connection = try Connection(folder.notes, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for its turn to change how a database keeps its log.
         let mode = try connection.prepare("PRAGMA journal_mode").first { $0.text(0) }
         if mode != "wal" {
-            try StoreLocks(folder).whileAlone(.settingUp) { () throws(StoreError) in
+            try locks.whileAlone(.settingUp) { () throws(StoreError) in
                 try connection.execute("PRAGMA journal_mode = WAL", doing: "set up")
             }
         }

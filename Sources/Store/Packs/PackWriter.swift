@@ -40,7 +40,7 @@ final class PackWriter {
         try folder.createPacks()
         while true {
             let pack = Pack.drawn(in: folder)
-            let file = open(pack.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+            let file = open(pack.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard file >= 0 else {
                 if errno == EEXIST { continue }
                 throw StoreError(errno, doing: "create", path: pack.path)

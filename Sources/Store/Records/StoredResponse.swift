@@ -28,6 +28,9 @@ package struct StoredResponse: Sendable, Equatable {
             || variant != VaryKey.never && VaryKey(stored: variant).matches(fields.withoutAcceptedCodings)
     }
 
+    /// The origin that it was asked for by, where it varies by that.
+    package var origin: String? { VaryKey(stored: variant)["Origin"] }
+
     /// As the cache policies look at it.
     package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
         let fields = HTTPFields(block: fields.utf8.span)

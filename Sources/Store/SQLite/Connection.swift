@@ -16,17 +16,20 @@ final class Connection {
     /// Where somebody has used SQLite before us it is too late for that, and does no harm.
     private static let setUp = larder_sqlite_count_no_memory()
 
-    init(_ path: String, access: Access) throws(StoreError) {
+    /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside it follows.
+    init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
         _ = Self.setUp
         var opened: OpaquePointer?
         // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
         let flags =
             switch access {
-            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
+            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             case .sealed: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             }
-        let name = access == .sealed ? "file:\(Self.percentEncoded(path))?immutable=1" : path
+        var name = Self.uri(path)
+        if access == .sealed { name += "?immutable=1" }
+        if let other { name += "?modeof=\(Self.percentEncoded(other))" }
         let code = sqlite3_open_v2(name, &opened, flags, nil)
         guard let opened else {
             throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
@@ -59,8 +62,14 @@ final class Connection {
         sqlite3_close_v2(handle)
     }
 
+    private static func uri(_ path: String) -> String {
+        // With an empty host a path may begin with two slashes.
+        "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
+    }
+
     private static func percentEncoded(_ path: String) -> String {
         path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+            .replacing("&", with: "%26")
     }
 
     /// Runs statements that give no rows.

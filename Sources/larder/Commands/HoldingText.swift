@@ -11,7 +11,7 @@ enum HoldingText {
         }
         let listsLinks = arguments.has(.links)
         for (place, row) in report.rows.enumerated() {
-            lines += text(of: row, seen: report.rows[..<place], listsLinks)
+            lines += text(of: row, seen: report.rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
         }
         if !report.linkedFrom.isEmpty {
             lines.append("linked from \(Quantities.count(report.linkedFrom.count, "URL"))")
@@ -25,7 +25,7 @@ enum HoldingText {
     }
 
     private static func text(
-        of row: HoldingReport.Row, seen: ArraySlice<HoldingReport.Row>, _ listsLinks: Bool
+        of row: HoldingReport.Row, seen: ArraySlice<HoldingReport.Row>, shownAt: String?, _ listsLinks: Bool
     ) -> [String] {
         let role = row.isRequisite ? "requisite" : "page"
         let body = row.body.map { "\(row.type ?? "no type"), \(Quantities.bytes($0.byteCount))" } ?? "no body"
@@ -36,11 +36,13 @@ enum HoldingText {
         func say(_ name: String, _ value: String?) {
             if let value { lines.append("  \(name.padded(14))\(value)") }
         }
+        say("shown at", shownAt)
         say("asked for by", row.referrer)
         say("request", row.request)
         say("given to", row.variant?.replacing("\n", with: "; "))
         if row.isInvalidated { say("state", "to be asked about before it is used again") }
         if row.isPart { say("state", "only a part is held") }
+        if row.isPrivate { say("state", "private: fetched with credentials") }
         // The same body in another visit has the same to say.
         if let twin = row.body.flatMap({ body in seen.first { $0.body == body && $0.links == row.links } }) {
             say("body", "the same as in visit \(twin.visit)")

@@ -33,6 +33,23 @@ import Testing
         #expect(scan.faults == [])
     }
 
+    @Test(
+        arguments: [
+            ("a{mask:url(x)}", ["x"]), ("a{b:c;mask-image : url('x'),url(y)}", ["x", "y"]),
+            ("a{-webkit-mask-box-image:url(x)}", ["x"]), ("a{/* b */ /**/clip-path:url(x#y)}", ["x#y"]),
+            ("a{FILTER:blur(1px) url(x)}", ["x"]), ("a{shape-outside:url(x)}b{c:url(y)}", ["x"]),
+            ("@media x{a{backdrop-filter:url(x)}}", ["x"]), ("a{m\\61sk:image-set('x' 1x)}", ["x"]),
+            ("a{--mask:url(x)}", []), ("a{background:url(x)}", []), ("mask:url(x)", ["x"]), ("mask", []),
+            ("a{filter:progid:DXImageTransform.Microsoft.AlphaImageLoader(src='x')}", []),
+            ("a{mask:b}c{d:url(x)}", []), ("a{mask:b;d:url(x)}", []), ("url(;mask:'x'", []), ("a{mask:url(", []),
+            ("@import url(x);", []), ("a{b:c}d{mask:linear-gradient(e,f) , url( x )}", ["x"]),
+        ] as [(String, [String])])
+    func `what cuts or changes an element is asked for by CORS`(css: String, references: [String]) {
+        let scan = Scan(css, .css)
+        #expect(scan.faults == [])
+        #expect(scan.found.filter { $0.flags.contains(.isCORS) }.map(\.reference) == references)
+    }
+
     @Test("A rule says what its addresses are for")
     func kinds() {
         let scan = Scan(

@@ -5,6 +5,40 @@ import Web
 
 @Suite struct HTMLScannerTests {
     @Test(
+        arguments: [
+            ("<script src=a crossorigin></script><script src=b></script>", ["a"]),
+            ("<link rel=stylesheet href=a crossorigin=anonymous><link rel=stylesheet href=b>", ["a"]),
+            ("<link rel=preload as=script href=a CROSSORIGIN='use-credentials'>", ["a"]),
+            ("<link rel=preload as=image imagesrcset='a 1x, b 2x' crossorigin>", ["a", "b"]),
+            ("<img src=a srcset='b 1x' data-src=c.png crossorigin><img src=d>", ["a", "b", "c.png"]),
+            ("<svg><image href=a crossorigin /><image href=b /></svg>", ["a"]),
+            // A poster is asked for as any picture.
+            ("<video src=a poster=b crossorigin><source src=c><track src=d></video>", ["a", "c", "d"]),
+            ("<audio crossorigin><source src=a></audio><video src=b><source src=c><track src=d></video>", ["a"]),
+            ("<video crossorigin><source src=a></video><picture><source srcset=b><img src=c></picture>", ["a"]),
+            // What is always asked for so.
+            ("<script type=module src=a></script><link rel=modulepreload href=b>", ["a", "b"]),
+            ("<script>import 'https://x/a'; import('/b'); fetch('/c')</script>", ["https://x/a", "/b", "/c"]),
+            ("<link rel=preload as=font href=a><link rel=preload as=fetch href=b>", ["a", "b"]),
+            ("<link rel=manifest href=a><script type=importmap>{\"imports\":{\"x\":\"/b\"}}</script>", ["a", "/b"]),
+            ("<svg><font-face><font-face-src><font-face-uri href=a /></font-face-src></font-face></svg>", ["a"]),
+            ("<style>@font-face{src:url(a)}b{background:url(c)}</style>", ["a"]),
+            // What others may draw.
+            ("<p style='mask:url(a)'><p style='background:url(b)'>", ["a"]),
+            (
+                "<svg><rect mask='url(a#m)' fill='url(b#f)' filter='url(c#x)' clip-path=url(d#y) /></svg>",
+                ["a#m", "c#x", "d#y"]
+            ),
+            // No requisites.
+            ("<a href=a crossorigin><iframe src=b crossorigin></iframe><link rel=next href=c crossorigin>", []),
+        ] as [(String, [String])])
+    func `what a browser asks for by CORS is marked`(html: String, references: [String]) {
+        let scan = Scan(html)
+        #expect(scan.faults == [])
+        #expect(scan.found.filter { $0.kind.isCORS($0.flags) }.map(\.reference) == references)
+    }
+
+    @Test(
         "Links are found where a browser would find them, and nowhere else",
         arguments: [
             ("<noscript><img src=a></noscript>", ["a"]),

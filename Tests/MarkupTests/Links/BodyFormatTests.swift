@@ -26,6 +26,11 @@ import Web
         #expect(found == format)
     }
 
+    @Test func `a format is known by the word that a store keeps`() {
+        for format in BodyFormat.allCases { #expect(BodyFormat(name: format.name) == format) }
+        #expect(BodyFormat(name: "of a later larder") == nil)
+    }
+
     @Test("In XHTML no element's content is special, and CDATA is text")
     func xhtml() {
         let text = "<title>a &amp; b</title><script src='x'/><style><![CDATA[a{b:url(y)}]]></style><img src='z'/>"

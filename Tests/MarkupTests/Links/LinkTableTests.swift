@@ -41,6 +41,42 @@ import Web
         }
     }
 
+    @Test func `every flag is kept, beside every context`() throws {
+        let contexts = [
+            LinkContext.plain, .attribute, LinkContext(levels: 5, isUnquoted: true, isXML: true, .line),
+            LinkContext(levels: 4, .srcset),
+        ]
+        let flags = (0..<9).map { LinkFlags(rawValue: 1 << $0) } + [LinkFlags(rawValue: 511), []]
+        var table = LinkTable()
+        for context in contexts {
+            for flags in flags {
+                let start = 2 * table.occurrences.count
+                table.occurrences.append(
+                    LinkOccurrence(range: start..<start + 1, kind: .script, context: context, flags: flags))
+            }
+        }
+        #expect(try LinkTable(decoding: table.encoded().span) == table)
+        #expect(LinkFlags(rawValue: 256) == .isCORS)
+    }
+
+    /// Written before flags were more than eight.
+    @Test func `a table of an earlier larder is read as it was meant`() throws {
+        let earlier: [UInt8] = [1, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
+        let expected = LinkTable(occurrences: [
+            LinkOccurrence(range: 9..<13, kind: .page, context: .attribute, flags: [.namesOrigin, .isNofollow]),
+            LinkOccurrence(
+                range: 16..<20, kind: .module, context: LinkContext(levels: 1, isUnquoted: true, .cssString), flags: []),
+        ])
+        #expect(expected.encoded() == earlier)
+        #expect(try LinkTable(decoding: earlier.span) == expected)
+        // Bits that nobody has given a meaning yet.
+        for bit in [0x40, 0x80] as [UInt8] {
+            var bytes = earlier
+            bytes[6] |= bit
+            #expect(throws: MarkupError.self) { try LinkTable(decoding: bytes.span) }
+        }
+    }
+
     @Test("A table of another version is refused by name")
     func version() {
         var bytes = LinkTable().encoded()

@@ -114,6 +114,8 @@ import Testing
             try store.visit([store.response("/")])
         }
         chmod(store.scratch.path, 0o755)
+        // It was opened to others to read.
+        for file in [store.folder.database, store.folder.locks] { chmod(file, 0o644) }
         chmod(store.folder.path, 0o555)
         defer { chmod(store.folder.path, 0o755) }
         let ending = try Child("read", store.folder.path).wait()

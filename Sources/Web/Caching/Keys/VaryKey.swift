@@ -26,6 +26,13 @@ package struct VaryKey: Sendable, Hashable {
     /// More fields than this are as good as all of them.
     private static let nameLimit = 64
 
+    /// What the request said in a field by which the response varies; nil where it lacked that, or it does not vary by it.
+    package subscript(name: String) -> String? {
+        let start = HTTPGrammar.lowercased(name.utf8) + ": "
+        return text.utf8.split(separator: 0x0A).first { $0.starts(with: start.utf8) }
+            .map { HTTPGrammar.text($0.dropFirst(start.utf8.count)) }
+    }
+
     /// Whether a request selects the response that was stored under this key.
     package func matches(_ request: HTTPFields) -> Bool { rekeyed(for: request) == self }
 

@@ -45,6 +45,13 @@ struct VaryKeyTests {
         #expect(VaryKey(response: response, request: head("Foo: 1")) == nil)
     }
 
+    @Test func `a key tells what the request said`() throws {
+        let key = try #require(
+            VaryKey(response: head("Vary: Origin, Foo, Fo"), request: head("Origin: https://a.test:8", "Foo: ")))
+        #expect(key["Origin"] == "https://a.test:8" && key["origin"] == key["Origin"])
+        #expect(key["Foo"] == "" && key["Fo"] == nil && key["Other"] == nil)
+    }
+
     @Test func `a key has one line for each field, sorted`() throws {
         let key = try #require(
             VaryKey(response: head("Vary: X-B, a", "Vary: c,A"), request: ["x-b": "1:\n2", "A": " 3 , 4"]))

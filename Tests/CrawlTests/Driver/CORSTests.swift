@@ -1,0 +1,212 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// In whose name requisites of other origins are asked for, and what is kept of what these say to that.
+@Suite struct CORSTests {
+    private let bench: CrawlBench
+    private let cdn: TestOrigin
+    private let page: String
+
+    init() throws {
+        bench = try CrawlBench()
+        cdn = try TestOrigin()
+        page = bench.origin.base
+        cdn.otherwise { request in
+            OriginAnswer.file("", type: request.path.hasSuffix("js") ? "text/javascript" : "application/octet-stream")
+                .validated(entityTag: "\"1\"").adding("Vary", "Origin")
+                .adding("Access-Control-Allow-Origin", request["Origin"] ?? "nobody")
+        }
+    }
+
+    /// Whom the last request to a target named; nil for nobody.
+    private func asker(_ target: String) throws -> String? {
+        try #require(cdn.requests(to: target).last, "\(target) was not asked for")["Origin"]
+    }
+
+    private func held(_ url: String) throws -> StoredResponse {
+        try #require(try StoreReader(bench.folder).response(for: url), "\(url)")
+    }
+
+    private func head(_ markup: String) { bench.origin.on("/", .page(markup)) }
+
+    @Test(arguments: [
+        ("<script type=module src=CDN/a></script>", true), ("<script src=CDN/a></script>", false),
+        ("<script src=CDN/a crossorigin></script>", true), ("<img src=CDN/a>", false),
+        ("<img src=CDN/a crossorigin>", true),
+        ("<link rel=stylesheet href=CDN/a crossorigin>", true), ("<link rel=manifest href=CDN/a>", true),
+        ("<link rel=preload as=font href=CDN/a>", true), ("<style>@font-face{src:url(CDN/a)}</style>", true),
+        ("<video crossorigin><source src=CDN/a></video>", true), ("<p style='mask:url(CDN/a)'>", true),
+        ("<script>fetch('CDN/a')</script>", true), ("<iframe src=CDN/a></iframe>", false),
+        // One that needs it so is enough.
+        ("<img src=CDN/a><img src=CDN/a crossorigin>", true),
+    ]) func `a request by CORS names the origin of its page, and others name none`(markup: String, isNamed: Bool) throws
+    {
+        head(markup.replacing("CDN", with: cdn.base))
+        #expect(try bench.crawl().misses == [])
+        #expect(try asker("/a") == (isNamed ? page : nil))
+        let held = try held(cdn.url("/a"))
+        #expect(held.flags.contains(.askedByOrigin) == isNamed)
+        #expect(held.variant == (isNamed ? "origin: \(page)" : "origin"))
+        #expect(
+            HTTPFields(block: held.fields.utf8.span)["Access-Control-Allow-Origin"] == (isNamed ? page : "nobody"))
+    }
+
+    @Test func `what a style sheet or a module needs is asked for in the name of the page`() throws {
+        head("<link rel=stylesheet href=\(cdn.base)/style.css><script type=module src=\(cdn.base)/app.js></script>")
+        bench.origin.on("/own.woff2", .file("", type: "font/woff2"))
+        let own = bench.origin.url("/own.woff2")
+        cdn.on(
+            "/style.css",
+            .file("@import '/more.css';@font-face{src:url(/font.woff2),url(\(own))}", type: "text/css"))
+        cdn.on("/more.css", .file("a{mask:url(/mask.svg)}", type: "text/css"))
+        cdn.on("/app.js", .file("import './part.js'", type: "text/javascript"))
+        cdn.on("/part.js", .file("fetch('/data.json')", type: "text/javascript"))
+        #expect(try bench.crawl().misses == [])
+        #expect(try asker("/style.css") == nil)
+        for target in ["/font.woff2", "/mask.svg", "/app.js", "/part.js", "/data.json"] {
+            #expect(try asker(target) == page, "\(target)")
+        }
+        #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [nil])
+    }
+
+    @Test func `what a frame needs is asked for in its own name`() throws {
+        head("<iframe src=\(cdn.base)/frame></iframe>")
+        let own = bench.origin.url("/own.woff2")
+        bench.origin.on("/own.woff2", .file("", type: "font/woff2"))
+        cdn.on("/frame", .page("<style>@font-face{src:url(/font.woff2),url(\(own))}</style>"))
+        #expect(try bench.crawl().misses == [])
+        #expect(try asker("/font.woff2") == nil)
+        #expect(bench.origin.requests(to: "/own.woff2").map { $0["Origin"] } == [cdn.base])
+    }
+
+    @Test func `redirects keep the name, until it would be null`() throws {
+        let third = try TestOrigin()
+        third.otherwise { _ in .file("", type: "font/woff2") }
+        bench.origin.on("/away", .redirect(to: cdn.url("/from-page")))
+        bench.origin.on("/back", .file("", type: "font/woff2"))
+        cdn.on("/here", .redirect(to: "/there"))
+        cdn.on("/away", .redirect(to: third.url("/from-cdn")))
+        cdn.on("/back", .redirect(to: bench.origin.url("/back")))
+        let fonts = ["/away", "\(cdn.base)/here", "\(cdn.base)/away", "\(cdn.base)/back"].map { "url(\($0))" }
+        head("<style>@font-face{src:\(fonts.joined(separator: ","))}</style>")
+        #expect(try bench.crawl().misses == [])
+        #expect(try asker("/from-page") == page)
+        #expect(try asker("/here") == page)
+        #expect(try asker("/there") == page)
+        #expect(try asker("/away") == page)
+        #expect(third.requests(to: "/from-cdn").map { $0["Origin"] } == [nil])
+        #expect(bench.origin.requests(to: "/back").map { $0["Origin"] } == [nil])
+        #expect(try held(cdn.url("/here")).flags.contains(.askedByOrigin))
+        #expect(try !held(third.url("/from-cdn")).flags.contains(.askedByOrigin))
+    }
+
+    @Test func `what is unchanged is asked about in the same name, and keeps what it says`() throws {
+        bench.origin.on(
+            "/",
+            OriginAnswer.page("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>").validated(
+                entityTag: "\"1\""))
+        _ = try bench.crawl()
+        for _ in 0..<2 {
+            let report = try bench.crawl()
+            #expect(report.confirmed == 2)
+            let request = try #require(cdn.requests(to: "/font.woff2").last)
+            #expect(request["Origin"] == page)
+            #expect(request["If-None-Match"] == "\"1\"")
+            let held = try held(cdn.url("/font.woff2"))
+            #expect(held.visit == report.visit)
+            #expect(held.flags.contains(.askedByOrigin))
+            #expect(held.variant == "origin: \(page)")
+        }
+        let report = try bench.crawl { $0.policy = .preferCache }
+        #expect(report.requests == 0)
+        #expect(try held(cdn.url("/font.woff2")).flags.contains(.askedByOrigin))
+    }
+
+    @Test func `what was never asked for by an origin is loaded once, since a confirmation says nothing of it`() throws
+    {
+        head("<img src=\(cdn.base)/a.svg>")
+        _ = try bench.crawl()
+        head("<p style='mask:url(\(cdn.base)/a.svg)'>")
+        for round in 0..<2 {
+            let report = try bench.crawl()
+            let request = try #require(cdn.requests(to: "/a.svg").last)
+            #expect(request["Origin"] == page)
+            #expect(request["If-None-Match"] == (round == 0 ? nil : "\"1\""))
+            #expect(report.confirmed == round)
+            #expect(try held(cdn.url("/a.svg")).flags.contains(.askedByOrigin))
+        }
+    }
+
+    @Test func `what a page missed by CORS is asked for in its name`() throws {
+        head("nothing")
+        cdn.on("/app.js", .file("import './part.js'", type: "text/javascript"))
+        let miss = Miss(
+            href: cdn.url("/app.js"), isPage: false, from: .fromThisMachine, origin: "https://page.test", first: 1,
+            last: 1)
+        _ = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss))] }
+        #expect(try asker("/app.js") == "https://page.test")
+        #expect(try asker("/part.js") == "https://page.test")
+    }
+
+    @Test func `what is gone says so to whom`() throws {
+        head("<style>@font-face{src:url(\(cdn.base)/font.woff2)}</style>")
+        cdn.on("/font.woff2", .failure(404))
+        _ = try bench.crawl()
+        #expect(try held(cdn.url("/font.woff2")).flags == [.askedByOrigin, .fromThisMachine])
+    }
+
+    @Test func `an answer may vary by what the user has sent`() throws {
+        head("x")
+        bench.origin.on("/", OriginAnswer.page("hallo").adding("Vary", "Accept-Language, Cookie"))
+        _ = try bench.crawl { plan in
+            try plan.fetch.hostFields.add("Accept-Language", "de")
+            try plan.fetch.hostFields.add("Cookie", "a=secret", host: "127.0.0.1")
+        }
+        #expect(try held(bench.origin.url("/")).variant == "accept-language: de\ncookie")
+    }
+
+    // MARK: - Credentials
+
+    @Test func `what was asked for with a cookie is private, whatever became of it`() throws {
+        head("<a href=/moved>1</a><a href=/gone>2</a><a href=/free/>3</a><img src=\(cdn.base)/a.png>")
+        bench.origin.on("/robots.txt", .file("", type: "text/plain"))
+        bench.origin.on("/moved", .redirect(to: "/page"))
+        bench.origin.on("/page", OriginAnswer.page("page").validated(entityTag: "\"1\""))
+        bench.origin.on("/gone", .failure(410))
+        let jar = try bench.scratch.write("localhost\tFALSE\t/\tFALSE\t4000000000\ta\t1\n", to: "../jar-\(cdn.port)")
+        let start = "http://localhost:\(bench.origin.port)"
+        cdn.on("/a.png", .file("x", type: "image/png"))
+        let crawl = { (policy: CachePolicy) throws -> CrawlReport in
+            try self.bench.crawl { plan in
+                plan.start = [try #require(WebURL(start + "/"))]
+                plan.fetch.cookies = CookieOptions(load: [jar])
+                plan.productToken = "larder"
+                plan.policy = policy
+            }
+        }
+        for policy in [CachePolicy.revalidate, .revalidate, .preferCache] {
+            _ = try crawl(policy)
+            for target in ["/", "/moved", "/page", "/gone", "/robots.txt"] {
+                #expect(try held(start + target).flags.contains(.isPrivate), "\(target)")
+            }
+            #expect(try !held(cdn.url("/a.png")).flags.contains(.isPrivate))
+        }
+        #expect(bench.origin.requests(to: "/page").last?["If-None-Match"] == "\"1\"")
+    }
+
+    @Test func `what is confirmed to somebody with a login is private from then on, and stays so`() throws {
+        bench.origin.on("/", OriginAnswer.page("page").validated(entityTag: "\"1\""))
+        for (isLoggedIn, isPrivate) in [(false, false), (true, true), (false, true)] {
+            _ = try bench.crawl { plan in
+                guard isLoggedIn else { return }
+                plan.fetch.credentials.add(.bearer(token: "t"), for: plan.start[0])
+            }
+            #expect(try held(bench.origin.url("/")).flags.contains(.isPrivate) == isPrivate)
+        }
+    }
+}
