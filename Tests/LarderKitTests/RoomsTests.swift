@@ -11,7 +11,7 @@ import Testing
         "Fetch": ["Web", "CCurl"],
         "Bundles": ["Web", "Markup", "Digest"],
         "Crawl": ["Web", "Markup", "Store", "Fetch", "Bundles"],
-        "Serve": ["Web", "Markup", "Store", "Bundles", "CLinux"],
+        "Serve": ["Web", "Markup", "Digest", "Store", "Bundles", "CLinux"],
         "LarderKit": ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"],
         "larder": ["LarderKit"],
     ]
