@@ -19,7 +19,7 @@ extension Crawl {
             if response.status == 412, held != nil {
                 // A server that does not understand the conditions is asked without them.
                 response.body.discard()
-                return fetch(result.number, result.url, result.sentFields.only("Origin"))
+                return fetch(result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
             }
             if response.status == 304, let held {
                 try confirmed(result, response, held)
@@ -72,7 +72,7 @@ extension Crawl {
         response.body.discard()
         guard let fields = recall?.confirmed(held, by: response.fields, now: Self.httpNow()) else {
             // It speaks of another version than the one that is held.
-            return fetch(result.number, result.url, result.sentFields.only("Origin"))
+            return fetch(result.number, result.url, HTTPFields().naming(origin: result.sentFields["Origin"]))
         }
         frontier.succeeded(result.number, after: result.exchange?.timings.latency)
         report.confirmed += 1

@@ -33,7 +33,8 @@ extension Crawl {
             asked[number] = held
             // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
             if let part = partials.take(url.href) {
-                fetch(number, url, fields.only("Origin"), resume: PartialBody(part))
+                fetch(
+                    number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
             } else {
                 fetch(number, url, fields)
             }

@@ -24,12 +24,7 @@ extension Frontier {
     ) {
         if let finder {
             if role == .page, records[Int(number)].state == .skipped { hearAfterAll(number, by: finder) }
-            let reach = records[Int(finder)].reach
-            if reach > records[Int(number)].mayReach {
-                records[Int(number)].mayReach = reach
-                noteReach(reach, of: Int(records[Int(number)].host))
-                admitAgain(ifRefused: number)
-            }
+            widen(number, by: finder)
             lead(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { becomeCORS(number) }
@@ -51,7 +46,10 @@ extension Frontier {
             foundAgain(
                 number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
                 isCORS: flags.contains(.isCORS))
-            if redirects > 0, let referrer { lead(from: referrer, to: number, distance: 0) }
+            if redirects > 0, let referrer {
+                widen(number, by: referrer)
+                lead(from: referrer, to: number, distance: 0)
+            }
             return number
         }
         let parent = referrer.map { records[Int($0)] }
@@ -68,6 +66,15 @@ extension Frontier {
         if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
         admit(number, url)
         return number
+    }
+
+    /// Another one leads there, who may lead further than those before.
+    private mutating func widen(_ number: UInt32, by finder: UInt32) {
+        let reach = records[Int(finder)].reach
+        guard reach > records[Int(number)].mayReach else { return }
+        records[Int(number)].mayReach = reach
+        noteReach(reach, of: Int(records[Int(number)].host))
+        admitAgain(ifRefused: number)
     }
 
     mutating func noteReach(_ reach: Reach, of host: Int) {

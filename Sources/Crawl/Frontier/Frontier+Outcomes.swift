@@ -86,6 +86,8 @@ extension Frontier {
         } else {
             answered(number, after: latency)
         }
+        // While it was asked for, somebody led there who may lead further.
+        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 { return enqueue(number) }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)

@@ -21,9 +21,6 @@ extension Frontier {
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
         records[Int(number)].target = next
         // What a start leads to is as good as a start, wherever it is.
-        if record.flags.contains(.isStart) {
-            records[Int(next)].mayReach = max(records[Int(next)].mayReach, record.reach)
-        }
         if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
         return true
     }

@@ -39,14 +39,6 @@ extension StoredBody {
     var format: BodyFormat? { BodyFormat(name: String(Substring(form.utf8.prefix { $0 != UInt8(ascii: ";") }))) }
 }
 
-extension HTTPFields {
-    func only(_ name: String) -> HTTPFields {
-        var fields = HTTPFields()
-        for value in all(name) { fields.append(name, value) }
-        return fields
-    }
-}
-
 extension PartialBody {
     init(_ part: HeldPart) {
         self.init(path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))

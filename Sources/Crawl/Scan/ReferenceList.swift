@@ -7,11 +7,11 @@ struct ReferenceList {
     private struct Reference {
         let range: Range<Int>
         let role: Frontier.Role
-        let ignoresBase: Bool
-        let isGuess: Bool
-        let isNofollow: Bool
-        let isCORS: Bool
+        let flags: LinkFlags
     }
+
+    /// Those by which links to one document are told apart.
+    private static let telling: LinkFlags = [.ignoresBase, .isGuess, .isNofollow]
 
     private var bytes: [UInt8] = []
     private var references: [Reference] = []
@@ -25,10 +25,8 @@ struct ReferenceList {
 
     mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
         guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else { return }
-        let ignoresBase = occurrence.flags.contains(.ignoresBase)
-        let isGuess = occurrence.flags.contains(.isGuess)
-        let isNofollow = occurrence.flags.contains(.isNofollow)
-        let isCORS = occurrence.kind.isCORS(occurrence.flags)
+        var flags = occurrence.flags.intersection(Self.telling)
+        if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
             // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
@@ -37,16 +35,10 @@ struct ReferenceList {
             var hasher = Hasher()
             hasher.combine(bytes: UnsafeRawBufferPointer(reference))
             hasher.combine(role)
-            hasher.combine(ignoresBase)
-            hasher.combine(isGuess)
-            hasher.combine(isNofollow)
-            hasher.combine(isCORS)
+            hasher.combine(flags.rawValue)
             guard seen.insert(hasher.finalize()).inserted else { return }
             bytes.append(contentsOf: reference)
-            references.append(
-                Reference(
-                    range: start..<bytes.count, role: role, ignoresBase: ignoresBase, isGuess: isGuess,
-                    isNofollow: isNofollow, isCORS: isCORS))
+            references.append(Reference(range: start..<bytes.count, role: role, flags: flags))
         }
     }
 
@@ -61,15 +53,16 @@ struct ReferenceList {
         let bytes = bytes.span
         for reference in references {
             let target = WebURL(
-                utf8: bytes.extracting(reference.range), base: reference.ignoresBase ? url : base,
+                utf8: bytes.extracting(reference.range), base: reference.flags.contains(.ignoresBase) ? url : base,
                 queryEncoding: table.encoding)
             guard let target, !target.isInert else { continue }
             let isLeft =
-                reference.role == .page && manners.leaves(linkMarked: reference.isNofollow, on: directives)
+                reference.role == .page
+                && manners.leaves(linkMarked: reference.flags.contains(.isNofollow), on: directives)
             links.append(
                 FoundLink(
-                    url: target.key, role: reference.role, isGuess: reference.isGuess, isNofollow: isLeft,
-                    isCORS: reference.isCORS))
+                    url: target.key, role: reference.role, isGuess: reference.flags.contains(.isGuess),
+                    isNofollow: isLeft, isCORS: reference.flags.contains(.isCORS)))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),

@@ -32,10 +32,9 @@ extension Transfer {
         }
         if !isAnonymous { try identify(request, &fields) }
         openFields = fields
-        for name in ["Authorization", "Cookie", "Proxy-Authorization"] where fields.contains(name) {
-            openFields.remove(name)
-            usesCredentials = true
-        }
+        for name in ["Authorization", "Cookie", "Proxy-Authorization"] { openFields.remove(name) }
+        usesCredentials = usesCredentials || !isAnonymous && openFields.list.count < fields.list.count
+        if isAnonymous { fields = openFields }
         try resume(request, &fields)
         if request.takesBodyAsSent { try takeAsSent() }
         try send(request, fields)

@@ -97,12 +97,13 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
     /// Whether a browser asks for it by CORS: with the origin of its document, and only for what the other origin lets that
     /// have.
     package func isCORS(_ flags: LinkFlags) -> Bool {
-        guard role == .requisite else { return false }
-        return flags.contains(.isCORS) || Self.alwaysCORS.contains(self)
+        role == .requisite && (flags.contains(.isCORS) || isAlwaysCORS)
     }
 
-    /// Fonts, modules and manifests by their standards, and what a script asks for, as it does unless it says otherwise.
-    private static let alwaysCORS: Set<LinkKind> = [.font, .module, .manifest, .data, .playlist]
+    /// Fonts, modules and manifests by their standards, and what scripts load, as they do unless they say otherwise.
+    private var isAlwaysCORS: Bool {
+        self == .font || self == .module || self == .manifest || self == .data || self == .playlist
+    }
 
     /// A short word for people.
     package var name: String {

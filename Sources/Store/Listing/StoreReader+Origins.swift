@@ -1,15 +1,21 @@
 /// What is known of an origin by what is held of it: of the addresses between its slash and what would stand behind that.
 extension StoreReader {
     private static let mostRowsOfOrigin = 16
+    /// Of an origin that is linked to everywhere, nothing need be held.
+    private static let mostAddressesOfOrigin: Int64 = 10_000
 
-    /// How far the pages of an origin may lead, with `https://example.com` as it: from where the answers came that readers
-    /// get to plain GETs, which are looked at until a few are found. The one that reaches least counts, since any of them may
-    /// be what asks. Nil when nothing is held.
+    /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the answers came that
+    /// readers get to plain GETs. A few are looked at, and the one that reaches least counts, since any of them may be what
+    /// asks. Nil when nothing is held, and where that takes long to tell.
     package func leastReach(ofOrigin origin: String) throws(StoreError) -> ResponseFlags? {
         var least: ResponseFlags?
         var last: Int64?
         var count = 0
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        let behind = origin + Self.behindSlash
+        let end = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?").first(
+            .text(origin + "/"), .text(behind), .integer(Self.mostAddressesOfOrigin)
+        ) { $0.text(0) }
         let search = try prepare(
             """
             SELECT url.id, response.flags FROM url
@@ -19,7 +25,7 @@ extension StoreReader {
             WHERE url.href >= ? AND url.href < ? AND (site.published IS NULL OR response.visit <= site.published)
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """)
-        _ = try search.first(.text(origin + "/"), .text(origin + Self.behindSlash)) { row -> Bool? in
+        _ = try search.first(.text(origin + "/"), .text(end ?? behind)) { row -> Bool? in
             count += 1
             // Of each address the first is what readers get.
             if row.integer(0) != last {

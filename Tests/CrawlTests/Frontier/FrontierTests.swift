@@ -109,6 +109,28 @@ import Web
         #expect(frontier.progress(now: .zero).failed == 1)
     }
 
+    @Test mutating func `somebody may lead there while it is asked for, and by a redirect too`() throws {
+        let refusal = Failure.fetch(FetchFailure(.refused, "a public page may not lead there"))
+        #expect(frontier.fetchNext(now: .zero) == 0)
+        for name in ["a", "b"] {
+            frontier.startGuess(try url("http://127.0.0.1/\(name)"), isPage: false, mayReach: .publicNetwork)
+            #expect(frontier.fetchNext(now: .zero) != nil)
+        }
+        frontier.failed(2, refusal, now: .zero)
+        frontier.came(0, from: .thisMachine)
+        frontier.found(try link("http://127.0.0.1/a", .requisite), by: 0)
+        #expect(frontier.redirected(0, to: try url("http://127.0.0.1/b")))
+        #expect(frontier.fetchNext(now: .zero) == 2)
+        frontier.succeeded(2)
+        for _ in 0..<2 {
+            frontier.failed(1, refusal, now: .zero)
+            guard frontier.fetchNext(now: .zero) != nil else { break }
+        }
+        #expect(frontier.isDone)
+        #expect(frontier.entries.map(\.state) == [.redirected, .failed(refusal), .done])
+        #expect(frontier.entry(1).attempts == 2)
+    }
+
     @Test mutating func `what an earlier run has says nothing of the host's pace`() throws {
         _ = drain()
         for number in 0..<50 { frontier.found(try link("http://a.test/\(number)", .page), by: 0) }

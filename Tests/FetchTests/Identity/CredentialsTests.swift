@@ -99,7 +99,10 @@ import Web
         #expect(result.sentFields["A"] == "b")
         #expect(result.sentFields[name] == (isSecret ? nil : "own"))
         let anonymous = try fetching.result(
-            of: try Fetching.request(origin.url("/")) { $0.isAnonymous = true }, in: loop)
+            of: try Fetching.request(origin.url("/")) { request in
+                request.isAnonymous = true
+                if isSecret { request.fields = [name: "own"] }
+            }, in: loop)
         #expect(try anonymous.response().text() == "none")
         #expect(anonymous.exchange?.usedCredentials == false)
     }
