@@ -78,8 +78,14 @@ import Web
         arguments: [
             // A page of the other site, its own, a neighbour, a sandboxed one, nobody's, and one from elsewhere.
             (
-                ["Origin": "http://a-test.localhost:8080", "Referer": "http://a-test.localhost:8080/p", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"],
-                ["Origin": "https://a.test", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Referer": "https://a.test/"]
+                [
+                    "Origin": "http://a-test.localhost:8080", "Referer": "http://a-test.localhost:8080/p",
+                    "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors",
+                ],
+                [
+                    "Origin": "https://a.test", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors",
+                    "Referer": "https://a.test/",
+                ]
             ),
             (
                 ["Referer": "http://b-test.localhost:8080/p", "Sec-Fetch-Site": "same-origin"],

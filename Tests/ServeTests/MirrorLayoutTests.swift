@@ -196,7 +196,8 @@ import Web
 
     @Test func `a browser may send what it must ask about first where that may be read`() throws {
         try store.publish([
-            .init(href: "https://example.test/api", text: "1", extra: "Access-Control-Allow-Origin: https://cdn.test\r\n")
+            .init(
+                href: "https://example.test/api", text: "1", extra: "Access-Control-Allow-Origin: https://cdn.test\r\n")
         ])
         try serving {
             $0.root = nil

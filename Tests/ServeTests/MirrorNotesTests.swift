@@ -48,7 +48,8 @@ import Testing
                     fields: [("Referer", "http://example-test.localhost:\(port)/dir/a.html"), ("Accept", "image/*")])
             }
             _ = try client.get("/y", host: host, fields: [("Accept", "text/html")])
-            _ = try client.get("/z", host: "port-81.other-test.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
+            _ = try client.get(
+                "/z", host: "port-81.other-test.localhost:\(port)", fields: [("Sec-Fetch-Dest", "style")])
         }
         let misses = try book.misses()
         #expect(

@@ -81,7 +81,9 @@ import Web
         #expect(names.reading(name) == .alias(of: origin))
     }
 
-    @Test(arguments: ["localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost", "a b.localhost"])
+    @Test(arguments: [
+        "localhost", "example.com", ".localhost", "", "localhost.example.com", "xlocalhost", "a b.localhost",
+    ])
     func `what is not below localhost is none of ours`(name: String) {
         #expect(names.reading(name) == nil)
     }

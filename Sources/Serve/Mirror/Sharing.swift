@@ -107,7 +107,7 @@ struct Sharing: Equatable, Sendable {
         case .person, .portal: return .given([])
         case .outside: return asker.use.isWindow ? .given([]) : .refused
         case .page:
-            if isPrivate, !asker.use.isWindow, !asker.isNear(url, layout.names) { return .refused }
+            if isPrivate, !asker.use.isDocument, !asker.isNear(url, layout.names) { return .refused }
             return .given(lines(for: asker, origin))
         }
     }

@@ -213,7 +213,7 @@ final class CopyRenderer {
     private func splices(of bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [Edit] {
         if layout.keepsPaths(of: url) {
             return Splicer.edits(bytes.span, table, only: .namesOrigin) { _, reference in
-                WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
+                address(reference, url, table)
             }
         }
         let mapping = MovedReferences(layout: layout, table: table, url: url)
@@ -224,13 +224,23 @@ final class CopyRenderer {
         var output: [UInt8] = []
         if layout.keepsPaths(of: url) {
             Splicer.splice(bytes.span, table, only: .namesOrigin, into: &output) { _, reference in
-                WebURL(utf8: reference, base: url, queryEncoding: table.encoding).flatMap(layout.address)
+                address(reference, url, table)
             }
         } else {
             let mapping = MovedReferences(layout: layout, table: table, url: url)
             Splicer.splice(bytes.span, table, into: &output, replacement: mapping.replacement)
         }
         return output
+    }
+
+    /// An origin that is written without a slash stays so: scripts compare it with `event.origin`.
+    private func address(_ reference: Span<UInt8>, _ base: WebURL, _ table: LinkTable) -> String? {
+        guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
+            let address = layout.address(of: target)
+        else { return nil }
+        let isBare = target.target == "/" && target.fragment == nil && reference.count > 0
+            && reference[reference.count - 1] != UInt8(ascii: "/")
+        return isBare ? String(address.dropLast()) : address
     }
 
     // MARK: - What has no body

@@ -13,7 +13,9 @@ extension StoredBody {
         let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0])" } ?? ""
         // FNV-1a tells the few types and manners that one body may have apart.
-        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)".utf8.reduce(0x811c_9dc5 as UInt32) {
+        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)".utf8.reduce(
+            0x811c_9dc5 as UInt32
+        ) {
             ($0 ^ UInt32($1)) &* 0x0100_0193
         }
         return "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.showingVersion)\""

@@ -162,7 +162,8 @@ final class LoadedKeeper {
         new.request = job.key
         new.type = entry.fields.contentType?.essence
         new.variant = variant(of: entry, job)
-        new.flags = (job.held?.flags ?? []).intersection(.ofBody).union(flags(of: response, job))
+        new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
+            .union(flags(of: response, job))
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
         try store().writer.add(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,

@@ -190,6 +190,13 @@ enum ShimScript {
             }
           }).observe(document, { childList: true, subtree: true, attributeFilter: ["style"] });
 
+          // What was written as markup just now, and is used at once.
+          for (const type of ["click", "auxclick", "submit"])
+            addEventListener(type, ({ target }) => {
+              const element = target instanceof Element && target.closest("a,area,form,button,input");
+              if (element) mend(element);
+            }, true);
+
           // Where a script sends the whole page.
           self.navigation?.addEventListener("navigate", (event) => {
             const wanted = event.destination.url;
