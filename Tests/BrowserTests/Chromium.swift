@@ -21,13 +21,19 @@ final class Chromium {
     private let viewport: Viewport
     private let prefersDark: Bool
 
-    init(viewport: Viewport = Viewport(), prefersDark: Bool = false) throws(ChromiumError) {
+    /// - Parameters:
+    ///   - names: a pattern of hosts that stand on loopback: `*.example`.
+    ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure` cookies.
+    init(
+        viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil, secureOrigins: [String] = []
+    ) throws(ChromiumError) {
         self.viewport = viewport
         self.prefersDark = prefersDark
         var arguments = [
             "--headless=new", "--remote-debugging-pipe", "--window-size=\(viewport.width),\(viewport.height)",
             // Names other than loopback do not resolve, and no proxy of the environment is asked.
-            "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
+            "--host-resolver-rules=\(names.map { "MAP \($0) 127.0.0.1 , " } ?? "")MAP * ~NOTFOUND"
+                + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
             "--no-proxy-server",
             // Whatever a fresh browser would do of itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
@@ -40,21 +46,31 @@ final class Chromium {
             "--font-render-hinting=none",
             "--force-device-scale-factor=1", "--lang=en-US", "--disable-dev-shm-usage",
         ]
+        if !secureOrigins.isEmpty {
+            let origins = secureOrigins.joined(separator: ",")
+            arguments.append("--unsafely-treat-insecure-origin-as-secure=\(origins)")
+        }
         if getuid() == 0 { arguments.append("--no-sandbox") }
         connection = ChromiumConnection(try ChromiumProcess(arguments: arguments + ["about:blank"]))
         try connection.call("Browser.getVersion")
     }
 
-    /// Opens a page in a new tab and waits until it has loaded and is quiet, or until the limit has passed; requests that
-    /// have no answer then count as failures.
-    func open(_ url: String, within limit: Duration = .seconds(30)) throws(ChromiumError) -> ChromiumVisit {
-        let context = try connection.call("Target.createBrowserContext") { $0.member("disposeOnDetach", true) }
-        guard let context = context["browserContextId"]?.string else {
-            throw ChromiumError("making a browser context", "it has no name")
-        }
+    /// Opens a page in a new tab and waits until it has loaded and has been quiet, or until the limit has passed; requests
+    /// that have no answer then count as failures.
+    ///
+    /// - Parameters:
+    ///   - quiet: how long it shall have been; nil for a page that has loaded, whatever it asks for.
+    ///   - hasOwnContext: false opens it in the browser's first one, where Chromium does what it does not in a private window.
+    func open(
+        _ url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet,
+        hasOwnContext: Bool = true
+    ) throws(ChromiumError) -> ChromiumVisit {
+        let context = hasOwnContext ? try newContext() : nil
         let target = try connection.call("Target.createTarget") {
             $0.member("url", "about:blank")
-            $0.member("browserContextId", context)
+            $0.memberIfPresent("browserContextId", context)
+            // The context's first window has its size already.
+            if !hasOwnContext { $0.member("newWindow", true) }
             $0.member("width", viewport.width)
             $0.member("height", viewport.height)
         }
@@ -66,9 +82,17 @@ final class Chromium {
         guard let session = session["sessionId"]?.string else {
             throw ChromiumError("attaching to a tab", "it has no name")
         }
-        let visit = ChromiumVisit(connection, context: context, session: session)
+        let visit = ChromiumVisit(connection, context: context, target: target, session: session)
         try visit.prepare(viewport, prefersDark: prefersDark)
-        try visit.navigate(to: url, within: limit)
+        try visit.navigate(to: url, within: limit, quiet: quiet)
         return visit
+    }
+
+    private func newContext() throws(ChromiumError) -> String {
+        let context = try connection.call("Target.createBrowserContext") { $0.member("disposeOnDetach", true) }
+        guard let context = context["browserContextId"]?.string else {
+            throw ChromiumError("making a browser context", "it has no name")
+        }
+        return context
     }
 }

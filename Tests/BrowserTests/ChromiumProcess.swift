@@ -21,6 +21,9 @@ final class ChromiumProcess {
         }
         do throws(SystemError) {
             folder = try TemporaryFolder("larder-chromium")
+            // A fresh context is a private window, which would keep cookies from all frames and requests of other sites.
+            for name in ["profile", "profile/Default"] { mkdir(folder.file(name), 0o700) }
+            try folder.write(#"{"profile":{"cookie_controls_mode":0}}"#, to: "profile/Default/Preferences")
         } catch {
             throw ChromiumError(error.doing, error.why)
         }

@@ -4,13 +4,17 @@ import Web
 ///
 /// A browser shows one visit at a time: opening the next one ends the record of the one before.
 final class ChromiumVisit {
+    /// How long a page asks for nothing when it has come to rest.
+    static let quiet = Duration.milliseconds(300)
+
     /// In the order in which they were made; redirects are requests of their own.
     private(set) var requests: [ChromiumRequest] = []
     /// Uncaught exceptions and what was written by `console.error`, as text.
     private(set) var scriptErrors: [String] = []
 
     private let connection: ChromiumConnection
-    private let context: String
+    private let context: String?
+    private let target: String
     private let session: String
     /// The page's own session and those of its frames and workers in other processes.
     private var sessions: Set<String>
@@ -23,9 +27,10 @@ final class ChromiumVisit {
     private var lastActivity = ContinuousClock.now
     private var setUpError: ChromiumError?
 
-    init(_ connection: ChromiumConnection, context: String, session: String) {
+    init(_ connection: ChromiumConnection, context: String?, target: String, session: String) {
         self.connection = connection
         self.context = context
+        self.target = target
         self.session = session
         sessions = [session]
         connection.onEvent = { [weak self] method, parameters, session in
@@ -36,7 +41,11 @@ final class ChromiumVisit {
 
     deinit {
         // Nobody is left to hear of a failure, and the tab ends with the browser at the latest.
-        _ = try? connection.post("Target.disposeBrowserContext") { $0.member("browserContextId", context) }
+        if let context {
+            _ = try? connection.post("Target.disposeBrowserContext") { $0.member("browserContextId", context) }
+        } else {
+            _ = try? connection.post("Target.closeTarget") { $0.member("targetId", target) }
+        }
     }
 
     func prepare(_ viewport: Chromium.Viewport, prefersDark: Bool) throws(ChromiumError) {
@@ -66,27 +75,30 @@ final class ChromiumVisit {
     }
 
     /// Goes to another address in the same tab; the record of requests goes on.
-    func navigate(to url: String, within limit: Duration = .seconds(30)) throws(ChromiumError) {
+    func navigate(
+        to url: String, within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
+    ) throws(ChromiumError) {
         let answer = try connection.call("Page.navigate", session: session) { $0.member("url", url) }
         // A refused connection, say, stands in the record as a failed request; an address that is none does not.
         if let why = answer["errorText"]?.string, requests.isEmpty { throw ChromiumError("opening \(url)", why) }
         awaitedLoad = answer["errorText"] == nil ? answer["loaderId"]?.string : nil
-        try settle(within: limit)
+        try settle(within: limit, quiet: quiet)
     }
 
-    /// Waits until the page has loaded and has asked for nothing for a while; false when it did not come to rest.
+    /// Waits until the page has loaded and has asked for nothing for a while, where `quiet` says how long; false when it did
+    /// not come to that.
     @discardableResult
-    func settle(within limit: Duration = .seconds(30), quiet: Duration = .milliseconds(300)) throws(ChromiumError)
-        -> Bool
-    {
+    func settle(
+        within limit: Duration = .seconds(30), quiet: Duration? = ChromiumVisit.quiet
+    ) throws(ChromiumError) -> Bool {
         let deadline = ContinuousClock.now + limit
         // What a click starts comes a moment after it.
         lastActivity = .now
         while ContinuousClock.now < deadline {
             if let setUpError { throw setUpError }
             let hasLoaded = awaitedLoad.map { loaded.contains($0) } ?? true
-            let isBusy = !hasLoaded || requests.contains { $0.outcome == .pending }
-            let wait = isBusy ? deadline - .now : lastActivity + quiet - .now
+            let isBusy = !hasLoaded || quiet != nil && requests.contains { $0.outcome == .pending }
+            let wait = isBusy ? deadline - .now : lastActivity + (quiet ?? .zero) - .now
             if wait <= .zero { return true }
             try connection.receive(within: wait)
         }
@@ -106,11 +118,16 @@ final class ChromiumVisit {
     // MARK: - What it is
 
     /// The value of an expression, awaited when it is a promise; undefined is null.
-    func evaluate(_ expression: String, within limit: Duration = .seconds(30)) throws(ChromiumError) -> JSONValue? {
+    ///
+    /// - Parameter asUser: as if a person had just clicked, which is what opens windows.
+    func evaluate(
+        _ expression: String, within limit: Duration = .seconds(30), asUser: Bool = false
+    ) throws(ChromiumError) -> JSONValue? {
         let answer = try connection.call("Runtime.evaluate", session: session, within: limit) {
             $0.member("expression", expression)
             $0.member("awaitPromise", true)
             $0.member("returnByValue", true)
+            $0.member("userGesture", asUser)
         }
         if let exception = answer["exceptionDetails"] {
             let why = exception["exception"]?["description"]?.string ?? exception["text"]?.string

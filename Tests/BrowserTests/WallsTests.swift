@@ -1,0 +1,405 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// What the web forbids one site to do to another, a mirror forbids; what the web allows, works.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct WallsTests {
+    @Test(arguments: Attempt.Setting.allCases)
+    func `an attempt ends in a mirror as it does on the web`(setting: Attempt.Setting) async throws {
+        let trial = try await Trial(setting)
+        let rows = try trial.rows()
+        let failed = rows.count { !$0.isAsExpected }
+        #expect(failed == 0, "\(Self.table(rows, setting))")
+    }
+
+    /// All of them as a page that is not mirrored sees them, in the same browser.
+    @Test(arguments: ["offline", "auto"])
+    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: String) async throws {
+        let range = try WebRange()
+        let visitor = try TestOrigin()
+        visitor.on("/", .page("<!DOCTYPE html><title>visitor</title><body>"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("larder"))
+        try await range.prefetch(into: larder, folder)
+        try await larder.forgetMisses()
+        var options = ServeOptions()
+        options.policy = policy
+        options.network = try range.network(folder, hasCookies: true)
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let browser = try Chromium(names: "*.example")
+        // The user has been at the bank's mirror.
+        let login = try #require(service.address(of: range.url("bank/act/login")))
+        let visit = try browser.open(login, quiet: nil)
+        try visit.navigate(to: visitor.url("/"), quiet: nil)
+        _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
+        range.forget()
+        var told: [String] = []
+        for (kind, script, place) in Self.probes {
+            func outcome(_ address: String) throws -> String {
+                try visit.evaluate("(async (url) => { \(script) })('\(address)')", within: .seconds(5))?.string ?? "nothing"
+            }
+            let held = try outcome(#require(service.address(of: range.url(place))))
+            let other = try outcome(#require(service.address(of: range.url(place + "-not"))))
+            if held != other { told.append("\(kind): \(held) where it is held, \(other) where it is not") }
+            if ["loaded", "read"].contains(held) { told.append("\(kind): \(held)") }
+        }
+        for path in ["", "?format=json", "-/sites/1"] {
+            let word = try visit.evaluate("read('\(service.address)\(path)', { credentials: 'include' })")?.string
+            if word != "refused" { told.append("the larder's own /\(path): \(word ?? "nothing")") }
+        }
+        #expect(told.isEmpty, "\(told.joined(separator: "\n"))")
+        #expect(range.arrivals(withConnections: false).isEmpty)
+        service.stop()
+        #expect(try await larder.misses().misses.map(\.url) == [])
+    }
+
+    /// What a page can try of an address, and of which one.
+    private static let probes: [(kind: String, script: String, place: String)] = [
+        ("a picture", "return loads('img', { src: url })", "cdn/pic.png"),
+        ("a picture to be read", "return loads('img', { src: url, crossorigin: '' })", "cdn/open.png"),
+        ("a script", "return loads('script', { src: url })", "cdn/lib.js"),
+        ("a script to be read", "return loads('script', { src: url, crossorigin: '' })", "cdn/open.js"),
+        ("a module", "return import(url).then(() => 'loaded', () => 'refused')", "cdn/module.js"),
+        ("a style", "return loads('link', { rel: 'stylesheet', href: url })", "cdn/style.css"),
+        ("a font", "return new FontFace('A', `url(${url})`).load().then(() => 'loaded', () => 'refused')", "cdn/any.woff2"),
+        ("a fetch", "return read(url)", "cdn/data.json"),
+        ("a fetch with credentials", "return read(url, { credentials: 'include' })", "bank/act/account.json"),
+        ("a fetch without asking", "return read(url, { mode: 'no-cors' })", "bank/act/account"),
+        ("a fetch of what is loaded", "return read(url, { headers: { 'Larder-Policy': 'reload' } })", "cdn/data.json"),
+        ("a post", "return read(url, { method: 'POST', mode: 'no-cors', body: 'x' })", "bank/act/account"),
+        ("an object", "return loads('object', { data: url, type: 'image/png' })", "cdn/pic.png"),
+        ("a picture's time", "await loads('img', { src: url }); const e = performance.getEntriesByName(url)[0]; "
+            + "return e ? `${e.encodedBodySize} ${e.responseStatus}` : 'hidden'", "cdn/pic.png"),
+        ("a frame's frames", "return String((await frame(url)).length)", "bank/frames"),
+    ]
+
+    /// Behind the proxy its server is a public one, whatever its address.
+    @Test func `what a public page asks for of this machine is never fetched, by whomever and whenever`() async throws {
+        let range = try WebRange()
+        let proxy = try SocksProxy(to: range.port)
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.file("larder"))
+        var prefetch = PrefetchOptions()
+        prefetch.network.proxy = "socks5h://127.0.0.1:\(proxy.port)"
+        _ = try await larder.prefetch([range.url("evil/")], options: prefetch)
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open(try #require(service.address(of: range.url("evil/agent"))), quiet: nil)
+        let near = range.near.url("/near"), led = try #require(service.address(of: near))
+        _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
+        for address in [near, led] {
+            _ = try visit.evaluate(
+                """
+                (async () => {
+                  await loads("img", { src: "\(address)?image" })
+                  await loads("script", { src: "\(address)?script" })
+                  await read("\(address)?fetch"); await read("\(address)?fetched", { mode: "no-cors" })
+                  await frame("\(address)?frame")
+                  const hidden = make("iframe", { name: "hidden" })
+                  make("form", { action: "\(address)", target: "hidden" }).submit()
+                  await soon(hidden.outcome, "nothing", 200)
+                  setTimeout(() => { location = "\(address)?location" })
+                })()
+                """)
+            try visit.settle(within: .seconds(2))
+            try visit.navigate(to: try #require(service.address(of: range.url("evil/agent"))), quiet: nil)
+            _ = try visit.evaluate("globalThis.prelude = ''; " + Trial.helpers + "; 0")
+        }
+        service.stop()
+        _ = try await larder.prefetch([range.url("evil/")], options: prefetch)
+        _ = try await larder.prefetch([range.url("cdn/")], options: { () throws -> PrefetchOptions in
+            var options = PrefetchOptions()
+            options.network = try range.network(folder, hasCookies: false)
+            return options
+        }())
+        #expect(range.near.requests.isEmpty)
+        #expect(proxy.wanted.filter { $0.hasSuffix(":\(range.near.port)") } == [])
+    }
+
+    private static func table(_ rows: [Trial.Row], _ setting: Attempt.Setting) -> Comment {
+        var text = "\(setting.rawValue): \(rows.count) attempts, \(rows.count { !$0.isAsExpected }) not as they should be\n"
+        for row in rows {
+            let mark = row.isAsExpected ? "  " : "✗ "
+            text += "\(mark)\(row.time.formatted) \(row.attempt.name) [\(row.attempt.page)]: \(row.word)\(row.isAsExpected ? "" : "; should be \(row.expectation)")\n"
+            for arrival in row.arrivals { text += "       <- \(arrival)\n" }
+        }
+        return Comment(rawValue: text)
+    }
+}
+
+/// All attempts, one after the other, in one setting.
+private final class Trial {
+    struct Row {
+        let attempt: Attempt
+        let word: String
+        let arrivals: [String]
+        let isAsExpected: Bool
+        let expectation: String
+        let time: Duration
+    }
+
+    private let setting: Attempt.Setting
+    private let range: WebRange
+    private let folder: TemporaryFolder
+    private let larder: Larder
+    private let browser: Chromium
+    private var service: (root: String?, service: MirrorService)?
+
+    init(_ setting: Attempt.Setting) async throws {
+        self.setting = setting
+        range = try WebRange()
+        folder = try TemporaryFolder()
+        larder = Larder(at: folder.file("larder"))
+        browser = try Chromium(names: "*.example", secureOrigins: setting == .web ? range.secureOrigins : [])
+        if setting != .web { try await range.prefetch(into: larder, folder) }
+    }
+
+    deinit { service?.service.stop() }
+
+    /// In the order of the table. Those for which one root is needed are tried together, first in one tab, and then those
+    /// that need a tab of their own.
+    func rows() throws -> [Row] {
+        let attempts = Attempt.all.filter { setting != .web || !$0.manner.contains(.mirrorOnly) }
+        var rows: [(number: Int, row: Row)] = []
+        for group in Dictionary(grouping: attempts.enumerated(), by: { root(for: $0.element) }).values {
+            var tab: (visit: ChromiumVisit, page: String?)?
+            for (number, attempt) in group where !attempt.manner.contains(.alone) {
+                let row = try row(attempt) { () throws -> ChromiumVisit in
+                    guard let open = tab else { return try visit(attempt) }
+                    if open.page != attempt.page { try show(attempt.page, in: open.visit) }
+                    return open.visit
+                }
+                tab = row.visit.map { ($0, attempt.manner.contains(.leaves) ? nil : attempt.page) }
+                rows.append((number, row.row))
+            }
+            for (number, attempt) in group where attempt.manner.contains(.alone) {
+                rows.append((number, try row(attempt) { () throws -> ChromiumVisit in try visit(attempt) }.row))
+            }
+        }
+        return rows.sorted { $0.number < $1.number }.map(\.row)
+    }
+
+    // MARK: - Places
+
+    private func root(for attempt: Attempt) -> String? {
+        let host = String(attempt.page.prefix { $0 != "/" })
+        return switch setting {
+        case .web, .offline, .auto: nil
+        case .atRoot: host
+        case .belowRoot: host.hasSuffix("bank") ? "evil" : "bank"
+        }
+    }
+
+    private func serve(for attempt: Attempt) throws {
+        guard setting != .web else { return }
+        let root = root(for: attempt)
+        if let service, service.root == root { return }
+        service?.service.stop()
+        var options = ServeOptions()
+        options.root = root.map { range.url($0 + "/") }
+        options.policy = setting == .offline ? "offline" : "auto"
+        options.network = try range.network(folder, hasCookies: true)
+        service = (root, try larder.serve(port: 0, options: options))
+    }
+
+    private func address(_ url: String) throws -> String {
+        guard let service else { return url }
+        return try #require(service.service.address(of: url))
+    }
+
+    /// What scripts find in `at`.
+    private func names() throws -> [(name: String, address: String)] {
+        var names = try range.addresses.map { name, url in
+            // What is not mirrored keeps its address.
+            (name: name, address: name == "outside" ? url : String(try address(url + "/").dropLast()))
+        }
+        if let service {
+            let name = service.root == nil ? "localhost" : "larder.localhost"
+            names.append(("portal", "http://\(name):\(service.service.port)"))
+        }
+        return names
+    }
+
+    /// The addresses, and helpers for scripts.
+    private func prelude() throws -> String {
+        var writer = JSONWriter(.compact)
+        let names = try names() + range.constants
+        writer.object { object in for (name, address) in names { object.member(name, address) } }
+        return "globalThis.at = \(writer.text);\n" + Self.helpers
+    }
+
+    /// An address as the table tells it: the host's name, and the path.
+    private func place(of address: String) throws -> String {
+        let known = try names().filter { address == $0.address || address.hasPrefix($0.address + "/") }
+        guard let place = known.max(by: { $0.address.utf8.count < $1.address.utf8.count }) else { return address }
+        return place.name + address.dropFirst(place.address.count).prefix { $0 != "?" && $0 != "#" }
+    }
+
+    /// A new tab in which the user has logged in at the bank.
+    private func visit(_ attempt: Attempt) throws -> ChromiumVisit {
+        let login = try address(range.url("bank/act/login"))
+        let visit = try browser.open(login, quiet: nil, hasOwnContext: !attempt.manner.contains(.connects))
+        try show(attempt.page, in: visit)
+        return visit
+    }
+
+    private func show(_ page: String, in visit: ChromiumVisit) throws {
+        try visit.navigate(to: try address(range.url(page)), quiet: nil)
+        let prelude = try prelude()
+        var writer = JSONWriter(.compact)
+        writer.array { $0.value(prelude) }
+        _ = try visit.evaluate("globalThis.prelude = \(writer.text)[0]; (0, eval)(prelude); 0")
+    }
+
+    // MARK: - One attempt
+
+    /// - Parameter open: opens the page that tries it.
+    private func row(
+        _ attempt: Attempt, in open: () throws -> ChromiumVisit
+    ) throws -> (row: Row, visit: ChromiumVisit?) {
+        let begin = ContinuousClock.now
+        try serve(for: attempt)
+        var visit: ChromiumVisit?
+        var word: String
+        do {
+            let page = try open()
+            visit = page
+            range.forget()
+            let start = try page.address()
+            let script = "(async () => {\n\(attempt.script)\n})()"
+            let value = try page.evaluate(script, within: .seconds(8), asUser: attempt.manner.contains(.asUser))
+            word = value?.string ?? "nothing"
+            if attempt.manner.contains(.leaves) { word = try place(of: end(of: page, from: start)) }
+        } catch let error as ChromiumError {
+            word = "\(error.why.prefix { $0 != "\n" })"
+        }
+        let expectation = attempt.expectation(in: setting)
+        let arrivals = range.arrivals(
+            expectation.arrivals.count, within: .milliseconds(expectation.isBound ? 150 : 1000),
+            withConnections: attempt.manner.contains(.connects))
+        let row = Row(
+            attempt: attempt, word: word, arrivals: arrivals,
+            isAsExpected: expectation.isMet(by: word, arrivals), expectation: expectation.description,
+            time: .now - begin)
+        return (row, visit)
+    }
+
+    /// Where a tab comes to rest that is being led away: where it is at two looks.
+    private func end(of visit: ChromiumVisit, from start: String) throws(ChromiumError) -> String {
+        let deadline = ContinuousClock.now + .seconds(2)
+        var address = start
+        while deadline > .now {
+            try visit.settle(within: .seconds(1), quiet: nil)
+            // A page that is just left does not answer.
+            let look = try? visit.evaluate("new Promise((done) => setTimeout(done, 60, location.href))")
+            guard let look = look?.string else { continue }
+            if look == address, look != start { break }
+            address = look
+        }
+        return address
+    }
+
+    static let helpers = #"""
+        globalThis.nick = (url) => {
+          const own = (base) => url === base || url.startsWith(base + "/")
+          const [found] = Object.entries(at).filter(([, base]) => own(base)).sort((a, b) => b[1].length - a[1].length)
+          return found ? found[0] + url.slice(found[1].length).split(/[?#]/)[0] : url
+        }
+        globalThis.domain = (base) => new URL(base).hostname.split(".").slice(-2).join(".")
+        globalThis.soon = (promise, otherwise = "nothing", limit = 2000) =>
+          Promise.race([promise, new Promise((done) => setTimeout(done, limit, otherwise))])
+        globalThis.make = (tag, attributes = {}, parent = document.body ?? document.documentElement) => {
+          const element = document.createElementNS("http://www.w3.org/1999/xhtml", tag)
+          element.outcome = new Promise((done) => {
+            element.onload = () => done("loaded")
+            element.onerror = () => done("refused")
+          })
+          for (const [name, value] of Object.entries(attributes))
+            if (value !== undefined) element.setAttribute(name, value)
+          parent.append(element)
+          return element
+        }
+        globalThis.loads = (tag, attributes) => soon(make(tag, attributes).outcome)
+        globalThis.read = async (url, init) => {
+          try {
+            const answer = await fetch(url, init)
+            if (answer.type === "opaque") return "opaque"
+            return (await answer.text()).includes("SECRET") ? "read" : "answered " + answer.status
+          } catch {
+            return "refused"
+          }
+        }
+        globalThis.frame = async (src, attributes) => {
+          const element = make("iframe", { src, ...attributes })
+          await soon(element.outcome)
+          return element.contentWindow
+        }
+        // What an agent in a window says to a piece of code.
+        globalThis.ask = (window, code, limit) => soon(new Promise((done) => {
+          const id = Math.random()
+          addEventListener("message", (event) => event.data?.id === id && done(event.data.said))
+          window.postMessage({ id, code: `globalThis.prelude = ${JSON.stringify(prelude)}; (0, eval)(prelude); ${code}` }, "*")
+        }), "nothing", limit)
+        globalThis.popup = async (url) => {
+          const window = open(url)
+          for (let turn = 0; turn < 20; turn++) if (await ask(window, "'ready'", 100) === "ready") break
+          return window
+        }
+        globalThis.shows = async (url) => {
+          const shown = new Promise((done) => addEventListener("message", (event) => event.data === "shown" && done("shown")))
+          await frame(url)
+          return soon(shown, "nothing", 100)
+        }
+        globalThis.agent = `addEventListener("message", async (event) => {
+          let said
+          try { said = String(await (0, eval)(event.data.code)) } catch (error) { said = "refused" }
+          event.source.postMessage({ id: event.data.id, said }, "*")
+        })`
+        """#
+}
+
+extension Attempt {
+    struct Expectation: CustomStringConvertible {
+        /// Any of these; none for whatever it says.
+        let words: [String]
+        let arrivals: [String]
+        /// Fewer may arrive, with fewer cookies, and it need not be told who asked.
+        let isBound: Bool
+        let reason: String?
+
+        func isMet(by word: String, _ seen: [String]) -> Bool {
+            guard words.isEmpty || words.contains(word) else { return false }
+            guard !isBound else { return seen.allSatisfy { line in arrivals.contains { Self.isWithin(line, $0) } } }
+            return seen == arrivals.sorted()
+        }
+
+        private static func isWithin(_ seen: String, _ expected: String) -> Bool {
+            func parts(_ line: String) -> (what: Substring, cookies: Set<Substring>) {
+                let what = line.prefix { $0 != "{" }
+                return (what, Set(line.dropFirst(what.count + 1).prefix { $0 != "}" }.split(separator: " ")))
+            }
+            let (seen, expected) = (parts(seen), parts(expected))
+            return seen.what == expected.what && seen.cookies.isSubset(of: expected.cookies)
+        }
+
+        var description: String {
+            let word = words.isEmpty ? "anything" : words.joined(separator: " or ")
+            return ([word] + arrivals.map { "<- \($0)" } + (reason.map { ["as \($0)"] } ?? [])).joined(separator: "; ")
+        }
+    }
+
+    func expectation(in setting: Setting) -> Expectation {
+        let exception = exceptions.first { $0.settings.contains(setting) }
+        var words = exception.map { $0.word.map { [$0] } ?? [] } ?? [word]
+        if isAllowed, setting == .belowRoot, !words.isEmpty { words += ["refused", "nothing", "apart"] }
+        let isRoot = setting == .atRoot || setting == .belowRoot
+        return Expectation(
+            words: words, arrivals: setting == .offline ? [] : exception?.arrivals ?? arrivals, isBound: isRoot,
+            reason: exception?.reason)
+    }
+}
+
+extension Duration { var formatted: String { "\(components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000)" } }
