@@ -395,9 +395,10 @@ extension Attempt {
         let exception = exceptions.first { $0.settings.contains(setting) }
         var words = exception.map { $0.word.map { [$0] } ?? [] } ?? [word]
         if isAllowed, setting == .belowRoot, !words.isEmpty { words += ["refused", "nothing", "apart"] }
-        let isRoot = setting == .atRoot || setting == .belowRoot
+        // Cookies with `SameSite=None` need TLS, which the larder does not speak.
+        let isBound = setting != .web && !(setting == .auto && isAllowed)
         return Expectation(
-            words: words, arrivals: setting == .offline ? [] : exception?.arrivals ?? arrivals, isBound: isRoot,
+            words: words, arrivals: setting == .offline ? [] : exception?.arrivals ?? arrivals, isBound: isBound,
             reason: exception?.reason)
     }
 }

@@ -24,7 +24,8 @@ struct AnswerFields {
             case .links: fields.append((field.name, ledLinks(field.value, base: base)))
             case .refresh: fields.append((field.name, ledRefresh(field.value, base: base)))
             case .origins: fields.append((field.name, ledOrigins(field.value)))
-            case .policy: fields += policies(field.value).map { (field.name, $0) }
+            case .policy: fields += policies(field.value, of: base).map { (field.name, $0) }
+            case .framing: fields.append((field.name, layout.keepsPaths(of: base) ? field.value : "DENY"))
             case .drop: break
             }
         }
@@ -80,7 +81,7 @@ struct AnswerFields {
     /// Of a Content-Security-Policy what keeps its document away from others: who may show it in a frame, and that it gets
     /// no origin. What it lets the document load names the network's addresses; the larder's own policy takes the place of
     /// that.
-    private func policies(_ value: String) -> [String] {
+    private func policies(_ value: String, of url: WebURL) -> [String] {
         value.utf8.split(separator: UInt8(ascii: ",")).compactMap { policy in
             let directives = policy.split(separator: UInt8(ascii: ";")).compactMap { directive -> String? in
                 let words = directive.split(whereSeparator: { HTTPGrammar.isSpace($0) }).map {
@@ -89,7 +90,7 @@ struct AnswerFields {
                 switch words.first?.lowercased() {
                 case "sandbox": return words.joined(separator: " ")
                 case "frame-ancestors":
-                    let sources = words.dropFirst().compactMap(layout.localSource)
+                    let sources = words.dropFirst().compactMap { layout.localSource($0, of: url) }
                     return "frame-ancestors " + (sources.isEmpty ? "'none'" : sources.joined(separator: " "))
                 default: return nil
                 }
@@ -102,8 +103,8 @@ struct AnswerFields {
         case keep
         /// An address that must lead to the larder, and those of `Link` and `Refresh`; origins that it names otherwise.
         case address, links, refresh, origins
-        /// A policy, of which a part is kept.
-        case policy
+        /// A policy, of which a part is kept, and one that speaks of the page's own origin.
+        case policy, framing
         /// What a cache goes by.
         case cache
         case drop
@@ -125,6 +126,7 @@ struct AnswerFields {
         case "refresh": .refresh
         case "timing-allow-origin": .origins
         case "content-security-policy": .policy
+        case "x-frame-options": .framing
         case "cache-control", "expires", "pragma", "age", "vary": .cache
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding",
             "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest",

@@ -93,9 +93,11 @@ struct OriginLayout: Sendable {
     /// The larder's origin of an original one.
     func localOrigin(of url: WebURL) -> String? { names.name(of: url).map { "http://\($0):\(port)" } }
 
-    /// What a policy's source is here: keywords and schemes as they are, a host's name as the larder has it. Nil for what
-    /// it cannot have.
-    func localSource(_ source: String) -> String? {
+    /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the larder has it. Nil for
+    /// what it cannot have.
+    func localSource(_ source: String, of url: WebURL) -> String? {
+        // Beside a site at the root no page has the origin that a browser takes it to have.
+        guard source == "*" || keepsPaths(of: url) else { return nil }
         if source == "*" || source.hasPrefix("'") { return source }
         if source == "https:" || source == "http:" { return root == nil ? "http://*.localhost:\(port)" : "'self'" }
         guard root == nil, !source.hasSuffix(":") else { return nil }
