@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
@@ -93,6 +94,7 @@ extension Crawl {
         response.body.discard()
         let url = frontier.url(number)
         if let redirect = Redirect(response.status, response.fields, from: url) {
+            passOn(url, to: redirect.url)
             if frontier.redirected(number, to: redirect.url, after: latency) { try keepHead(number, url, response) }
             return
         }
@@ -108,6 +110,7 @@ extension Crawl {
             number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
+        job.required = required[url]
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         scanning += 1
@@ -121,6 +124,7 @@ extension Crawl {
         if let failure = result.failure { throw .store(failure) }
         if result.number & Self.robotsBit != 0 { return }
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
+        guard plan.followsLinks else { return }
         let known = UInt32(frontier.urls.count)
         var links = NewLinks(from: target(result.number))
         for link in result.links where !result.isLeftOut || link.role == .page {
@@ -160,6 +164,13 @@ extension Crawl {
 }
 
 extension FetchedBody {
+    var content: BodyContent {
+        switch self {
+        case .bytes(let bytes): .bytes(bytes)
+        case .file(let path, _): .file(path: path)
+        }
+    }
+
     func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Store
 internal import Web
@@ -19,7 +20,9 @@ extension Crawl {
     /// Fetches what is due, unless it is held and need not be.
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
-        switch try storing({ () throws(StoreError) in try recall?.answer(for: url, now: Self.httpNow()) }) {
+        switch try storing({ () throws(StoreError) in
+            try recall?.answer(for: url, requiring: required[url], now: Self.httpNow())
+        }) {
         case nil:
             fetch(number, url)
         case .load(let fields)?:
@@ -37,6 +40,11 @@ extension Crawl {
         case .reuse(let held)?:
             if try recalled(number, url, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
         }
+    }
+
+    /// What is required of an address is required of what it leads to.
+    func passOn(_ url: WebURL, to target: WebURL?) {
+        if let target, let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
     }
 
     func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
@@ -61,6 +69,7 @@ extension Crawl {
     private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
         frontier.came(number, from: held.flags.reach)
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
+            passOn(url, to: redirect.url)
             return frontier.redirected(number, to: redirect.url, isRecalled: true)
         }
         frontier.recalled(number)

@@ -1,3 +1,4 @@
+internal import Bundles
 package import Fetch
 internal import Glibc
 internal import Store
@@ -19,6 +20,8 @@ package final class Crawl {
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
     var asked: [UInt32: StoredResponse] = [:]
+    /// What bodies have to be; of what redirects, at its target too.
+    var required: Requirements
     /// What failed, while an earlier visit has it.
     var keptFromBefore: Set<UInt32> = []
     var partials: PartialShelf
@@ -33,6 +36,7 @@ package final class Crawl {
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
     package init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
         self.plan = plan
+        required = plan.required
         self.interruption = interruption
         started = clock.now
         let scope: Scope
@@ -77,12 +81,13 @@ package final class Crawl {
     package consuming func run() throws(CrawlError) -> CrawlReport {
         interruption.wakes(loop.waker)
         defer { interruption.forgets(loop.waker) }
-        for url in plan.start { frontier.start(url) }
+        if !plan.startsAtRequisites { for url in plan.start { frontier.start(url) } }
         for url in plan.sitemaps { frontier.startGuide(url) }
-        for url in plan.requisites { frontier.startRequisite(url) }
+        for url in plan.requisites { frontier.startRequisite(url, isStart: plan.startsAtRequisites) }
         for (url, isPage) in plan.missed { frontier.startGuess(url, isPage: isPage) }
         var failure: CrawlError?
         do throws(CrawlError) {
+            for document in plan.documents { try keep(document) }
             try go()
         } catch {
             failure = error
@@ -92,10 +97,13 @@ package final class Crawl {
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
+            try findKept()
         } catch {
             failure = failure ?? error
         }
         report.tell(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        // There was nothing to ask for: what is held is what is wanted.
+        if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
@@ -122,9 +130,10 @@ package final class Crawl {
         let ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
         guard ending.isPublishing, let gate = plan.gate else { return try writes.finish(ending) }
         let visit = report.visit
+        let refused = report.refused
         let passed = Atomic(true)
         try writes.finish { () throws(StoreError) in
-            if try gate(visit) { return .publish(now: now) }
+            if try gate(visit, refused) { return .publish(now: now) }
             passed.store(false, ordering: .relaxed)
             return .holdBack(now: now)
         }

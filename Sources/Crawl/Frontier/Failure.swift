@@ -11,6 +11,8 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case nowhere
     /// It is not what its address promises: a page of HTML in place of a script.
     case standIn
+    /// It is not what a manifest requires.
+    case altered(String)
     /// A page that says so, with a status that says the contrary.
     case softNotFound
 
@@ -19,7 +21,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .altered, .softNotFound: false
         }
     }
 
@@ -29,12 +31,15 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .altered, .softNotFound: false
         }
     }
 
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
+
+    /// It came, and is not what it has to be.
+    package var isAltered: Bool { if case .altered = self { true } else { false } }
 
     package var description: String {
         switch self {
@@ -43,6 +48,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
         case .standIn: "the server sent something else in its place"
+        case .altered(let detail): "what came is not what the manifest requires: \(detail)"
         case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
     }

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Glibc
 internal import Store
 internal import Web
@@ -16,6 +17,7 @@ final class Recall {
     }
 
     private let reader: StoreReader
+    private let shelf: BundleShelf
     private let visit: OpenVisit
     private let policy: CachePolicy
     private let rules: CacheRules
@@ -30,19 +32,28 @@ final class Recall {
         let isEmpty = try !reader.holdsAnything()
         if isEmpty { return nil }
         self.reader = reader
+        // Who loads everything again does not believe what is held without a look.
+        let provesBytes = policy == .reload || policy == .reloadEndToEnd
+        shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
         self.visit = visit
         self.policy = policy
         self.rules = rules
     }
 
     /// What is to be done about an URL that is due.
-    func answer(for url: WebURL, now: HTTPDate) throws(StoreError) -> Answer {
+    func answer(for url: WebURL, requiring bundle: Bundle? = nil, now: HTTPDate) throws(StoreError) -> Answer {
+        if let bundle {
+            guard let held = try shelf.response(for: url, as: bundle) else { return .load(adding: HTTPFields()) }
+            return held.visit == visit.id ? .done(held) : .reuse(held)
+        }
         // What was gone is asked for again: it may be there by now.
         if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
             return .done(own)
         }
         let held = try reader.response(for: url.href)
-        let usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        var usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        // Asked whether it still holds, a server would have damage confirmed.
+        if let body = usable?.body, try shelf.isDamaged(body) { usable = nil }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
         switch policy.action(for: request, entry: entry, now: now) {
@@ -57,6 +68,10 @@ final class Recall {
             break
         }
         return .load(adding: HTTPFields())
+    }
+
+    func holds(_ url: WebURL) throws(StoreError) -> Bool {
+        try reader.response(for: url.href).map { $0.status < 400 } ?? false
     }
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the

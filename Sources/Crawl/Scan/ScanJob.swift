@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Store
 internal import Web
@@ -19,6 +20,8 @@ struct ScanJob: Sendable {
     /// Seconds since 1970.
     let time: Int64
     var flags: ResponseFlags = []
+    /// What it has to be.
+    var required: Bundle?
     /// Its content is to be told by its words.
     var wantsWords = false
 

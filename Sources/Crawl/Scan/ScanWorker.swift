@@ -1,3 +1,5 @@
+internal import Bundles
+internal import Digest
 internal import Fetch
 internal import Markup
 internal import Store
@@ -49,7 +51,18 @@ final class ScanWorker {
             result.refusal = .standIn
             return
         }
-        guard let body = try body(of: response, job, into: &result) else { return response.body.discard() }
+        var md5: Digest?
+        if let bundle = job.required {
+            let measured = try response.body.content.measurement(for: bundle)
+            if case .mismatch(let mismatch) = bundle.finding(on: measured).verdict {
+                response.body.discard()
+                result.refusal = .altered(mismatch.description)
+                return
+            }
+            md5 = measured.decoded.digest(.md5)
+        }
+        guard var body = try body(of: response, job, into: &result) else { return response.body.discard() }
+        body.md5 = md5
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
@@ -98,6 +111,7 @@ final class ScanWorker {
         let table = scan(bytes, as: format, charset: mediaType?.charset)
         read(fields, table, of: job, into: &result)
         guard !result.isLeftOut else { return nil }
+        if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
             in: folder)
@@ -108,6 +122,17 @@ final class ScanWorker {
                 ? ContentPrint(text: bytes.span) : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
         }
         return body
+    }
+
+    /// What a bundle names by whole addresses is what it loads.
+    private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {
+        var known = Set(result.links.map(\.url.href))
+        for address in NamedFiles.addresses(in: bytes.span) {
+            guard let target = WebURL(String(decoding: address, as: UTF8.self), base: url)?.key,
+                known.insert(target.href).inserted
+            else { continue }
+            result.links.append(FoundLink(url: target, role: .requisite, isGuess: true))
+        }
     }
 
     /// What the body leads to, by what it asks of crawlers.

@@ -42,6 +42,8 @@ public struct PrefetchReport: Sendable, Equatable {
     public let isHeldBack: Bool
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
     public internal(set) var check: CheckReport?
+    /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or there is none.
+    public internal(set) var manifestFailure: String?
     public let missing: [Missing]
     public let skipped: [Skipped]
 
@@ -57,6 +59,8 @@ public struct PrefetchReport: Sendable, Equatable {
         public let chain: [String]
         /// An earlier visit has it, and that goes on being served.
         public let isKeptFromBefore: Bool
+        /// Something came, and was not what a manifest requires.
+        let isAltered: Bool
     }
 
     public struct Host: Sendable, Equatable {
@@ -119,7 +123,7 @@ public struct PrefetchReport: Sendable, Equatable {
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
                 isGone: missing.failure.isGone, chain: missing.chain.map(\.href),
-                isKeptFromBefore: missing.isKeptFromBefore)
+                isKeptFromBefore: missing.isKeptFromBefore, isAltered: missing.failure.isAltered)
         }
         skipped = report.skipped.map { skipped in
             Skipped(
@@ -152,6 +156,7 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("nofollow", nofollow.rawValue)
             object.member("noindex", noindex.rawValue)
             object.member("heldBack", isHeldBack)
+            object.memberIfPresent("manifestFailure", manifestFailure)
             object.memberIfPresent("limit", limit)
             object.member("traps", traps)
             object.member("hosts") { list in

@@ -35,7 +35,7 @@ package final class NoteBook {
             """
             PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-            \(missTable)\(verdictTable)
+            \(missTable)\(verdictTable)\(damageTable)
             """, doing: "set up")
         return connection
     }

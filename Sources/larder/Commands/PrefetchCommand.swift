@@ -27,9 +27,11 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named in place of addresses: a file that is there, or ends as one does.
+    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what is said to be.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
-        let manifests = arguments.operands.filter { $0.hasSuffix(".json") }
+        let manifests =
+            arguments.has(.manifest)
+            ? arguments.operands : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
             throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
@@ -44,6 +46,9 @@ enum PrefetchCommand {
                 "\(report.site): bundles do not verify, so that the visit is not served; "
                     + "put right what is told above at the origin, then run the same command again")
             return .incomplete
+        }
+        if let failure = report.manifestFailure {
+            terminal.fail("\(failure); the last known manifest of \(report.site) holds")
         }
         guard report.isPublished else {
             let reason =
