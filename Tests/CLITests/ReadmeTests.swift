@@ -83,7 +83,8 @@ import Testing
 
     /// Without what is another at every run: figures, units, the site's name.
     private static func blurred(_ line: String) -> String {
-        let named = line.replacing("pantry.example", with: "SITE").replacing("https://", with: "http://")
+        let named = line.replacing(SourceText.root + "/", with: "").replacing("pantry.example", with: "SITE").replacing(
+            "https://", with: "http://")
         var text = ""
         for word in named.split(separator: " ") {
             let plain = word.split { $0.isNumber || ".,:-()".contains($0) }.joined()

@@ -30,6 +30,27 @@ struct CommandEntry: Sendable {
                 """
             ], run: PrefetchCommand.run),
         CommandEntry(
+            name: "preload", operands: "MANIFEST|URL...", operandCount: 1...1000,
+            summary: "ask a manifest what is current, and fetch only what differs",
+            examples: [
+                "larder preload https://example.com/weex/config",
+                "larder preload manifests/demo.json --base https://example.com/",
+                "larder preload https://example.com/md5sums.txt --strict",
+            ],
+            options: Option.preload,
+            notes: [
+                """
+                A bundle that is held with the digest that the manifest gives is not asked for. All that are required change
+                together: they are served when each of them verifies, and until then the last good set is. So it is when the
+                network is down: the exit status is 0, and the report says from when the set is.
+                """,
+                """
+                Exit status 1 says that something came that does not verify, or is gone; 3 that nothing could be had, and
+                nothing is held yet. The manifest stays with its site: larder update holds against it what it fetches.
+                """,
+                "Forms of manifest: \(CheckOptions.formats.joined(separator: ", ")).",
+            ], run: PreloadCommand.run),
+        CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "fetch what has changed of the sites that are held",
             examples: ["larder update", "larder update example.com"],
