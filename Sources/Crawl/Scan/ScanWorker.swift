@@ -210,6 +210,11 @@ final class ScanWorker {
             }
         }
         read(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
+        if job.required != nil, body.form.hasPrefix("\(BodyFormat.javaScript.name);"),
+            let bytes = try reader.content(of: body)?.load()
+        {
+            addNamedFiles(bytes, job.url, to: &result)
+        }
     }
 
     /// Opened when first needed: most runs have nothing to go on with.

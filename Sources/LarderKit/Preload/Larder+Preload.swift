@@ -118,7 +118,10 @@ extension SiteRun {
         var settings = SitePlan(text: crawlPlan.settings)
         settings.leftOut = known?.leftOut
         crawlPlan.settings = settings.text
-        let run = try self.run(crawlPlan, place.manifest, found, only: wanted)
+        // What is left over stays so until a run has looked for it to its end.
+        var manifest = place.manifest
+        manifest.isWhole = before?.isWhole ?? true
+        let run = try self.run(crawlPlan, manifest, found, only: wanted)
 
         let bundleURLs = Set(urls.map(\.href))
         let required = Set(found.gate.requiredBundles.map(\.href))
@@ -161,12 +164,14 @@ extension SiteRun {
 
     /// What is still missing is looked for the next time, though all bundles be held.
     private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
-        guard run.isPublished, run.missing.contains(where: { !$0.isGone && !$0.isKeptFromBefore }) else { return }
+        guard run.isPublished else { return }
+        let isWhole = run.missing.allSatisfy { $0.isGone || $0.isKeptFromBefore }
         guard let site = try StoreReader(larder.folder).sites().first(where: { $0.name == place.site.href }) else {
             return
         }
         var settings = SitePlan(text: site.settings)
-        settings.manifest?.isWhole = false
+        guard settings.manifest?.isWhole != isWhole else { return }
+        settings.manifest?.isWhole = isWhole
         try StoreWriter(larder.folder).keep(settings: settings.text, ofSite: site.name)
     }
 }
