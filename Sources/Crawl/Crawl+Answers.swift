@@ -124,6 +124,7 @@ extension Crawl {
         if let failure = result.failure { throw .store(failure) }
         if result.number & Self.robotsBit != 0 { return }
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
+        if let rule = result.storageBan { return frontier.drop(result.number, for: .unstored(rule)) }
         guard plan.followsLinks else { return }
         let known = UInt32(frontier.urls.count)
         var links = NewLinks(from: target(result.number))

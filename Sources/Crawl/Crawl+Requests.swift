@@ -20,6 +20,10 @@ extension Crawl {
     /// Fetches what is due, unless it is held and need not be.
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
+        if let rule = plan.rules.storageBan(for: url, nil) {
+            frontier.recalled(number)
+            return frontier.drop(number, for: .unstored(rule.text))
+        }
         switch try storing({ () throws(StoreError) in
             try recall?.answer(for: url, requiring: required[url], now: Self.httpNow())
         }) {

@@ -63,12 +63,12 @@ package final class Crawl {
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
             let folder = plan.folder
-            let inspection = plan.rules.inspection
+            let rules = plan.rules
             let (manners, productToken) = (plan.manners, plan.productToken)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
-                    folder, writes: writes, inspection: inspection, manners: manners, productToken: productToken)
+                    folder, writes: writes, rules: rules, manners: manners, productToken: productToken)
             } wake: {
                 waker.wake()
             }
@@ -127,7 +127,21 @@ package final class Crawl {
     /// A visit that would be published has to pass the gate, once all of it is stored.
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
-        let ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        var ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        if ending.isPublishing, let fewest = plan.fewestPages, report.limit == nil {
+            // What failed is shown as it was before: it is not lost.
+            let failed = report.missing.count {
+                !$0.isRequisite && !$0.failure.isGone && $0.failure != .softNotFound
+            }
+            let held = report.pages + failed
+            if held < fewest {
+                // What answers is perhaps not the site.
+                ending = .holdBack(now: now)
+                report.hasShrunk = true
+                report.isHeldBack = true
+                report.isPublished = false
+            }
+        }
         guard ending.isPublishing, let gate = plan.gate else { return try writes.finish(ending) }
         let visit = report.visit
         let refused = report.refused

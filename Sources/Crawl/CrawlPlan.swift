@@ -23,6 +23,8 @@ package struct CrawlPlan: Sendable {
     package var required = Requirements()
     /// What is kept with the visit without being asked for: it was had before the crawl began.
     package var documents: [Document] = []
+    /// A visit with fewer pages is not published; nil where any number will do.
+    package var fewestPages: Int?
     /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not as it is
     /// required, by URL.
     package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?

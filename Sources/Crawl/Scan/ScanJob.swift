@@ -48,6 +48,8 @@ struct ScanResult: Sendable {
     var isLeftOut = false
     /// Its title speaks of nothing being there.
     var saysNotFound = false
+    /// The rule by which it is not stored.
+    var storageBan: String?
     /// Why the response was not kept.
     var refusal: Failure?
     /// Why the response could not be kept; the crawl ends with it.

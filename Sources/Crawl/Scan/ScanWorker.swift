@@ -12,7 +12,7 @@ final class ScanWorker {
     private let folder: StoreFolder
     private var reader: StoreReader?
     private let writes: WriteQueue
-    private let inspection: ResponseInspection
+    private let rules: CacheRules
     private let manners: PageManners
     private let productToken: String
 
@@ -20,12 +20,12 @@ final class ScanWorker {
     static let largestScan = 64 * 1024 * 1024
 
     init(
-        _ folder: StoreFolder, writes: WriteQueue, inspection: ResponseInspection, manners: PageManners,
+        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
         productToken: String?
     ) {
         self.folder = folder
         self.writes = writes
-        self.inspection = inspection
+        self.rules = rules
         self.manners = manners
         self.productToken = productToken ?? ""
     }
@@ -46,9 +46,14 @@ final class ScanWorker {
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
-        guard try accepts(response, of: job) else {
+        if let refusal = try refusal(of: response, job) {
             response.body.discard()
-            result.refusal = .standIn
+            result.refusal = refusal
+            return
+        }
+        if job.role != .guide, let rule = rules.storageBan(for: job.url, response.fields.contentType) {
+            response.body.discard()
+            result.storageBan = rule.text
             return
         }
         var md5: Digest?
@@ -142,12 +147,15 @@ final class ScanWorker {
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
     }
 
-    private func accepts(_ response: FetchedResponse, of job: ScanJob) throws(StoreError) -> Bool {
-        guard !inspection.acceptsAll else { return true }
-        let beginning = try response.body.beginning(Self.inspectedByteCount)
-        return inspection.accepts(
-            ResponseInspection.Subject(
-                url: job.url, status: response.status, fields: response.fields, beginning: beginning))
+    /// Nil for what may be kept.
+    private func refusal(of response: FetchedResponse, _ job: ScanJob) throws(StoreError) -> Failure? {
+        guard job.role != .guide, !rules.refusesNothing else { return nil }
+        let subject = ResponseInspection.Subject(
+            url: job.url, status: response.status, fields: response.fields,
+            beginning: try response.body.beginning(Self.inspectedByteCount))
+        if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) { return .refused(rule.text) }
+        // A page may be called like a picture; what a page needs is what its name says.
+        return job.role == .requisite && !rules.inspection.accepts(subject) ? .standIn : nil
     }
 
     private static let inspectedByteCount = 4096

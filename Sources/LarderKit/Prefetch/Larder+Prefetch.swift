@@ -119,6 +119,7 @@ extension Larder {
         plan.followsGuesses = options.guesses
         plan.mayReachPrivate = options.network.mayReachPrivate
         plan.rules = try CacheRules(texts: options.rules)
+        plan.rules.inspection = .refusingStandIns
         plan.settings = settings.text
         guard let policy = CachePolicy(rawValue: options.policy.rawValue), policy != .offline else {
             throw LarderError(

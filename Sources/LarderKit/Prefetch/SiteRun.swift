@@ -29,13 +29,13 @@ struct SiteRun {
         _ first: WebURL, start: [WebURL], options: PrefetchOptions
     ) throws(LarderError) -> PrefetchReport {
         guard var manifest = plan(ofSite: first.href)?.manifest else {
-            return try run(larder.plan(site: first, start: start, options))
+            return try run(plan(site: first, start: start, options))
         }
         manifest.isAlone = false
         let found = try find(manifest, options.network)
         var own = options
         found.gate.apply(to: &own)
-        return try run(larder.plan(site: first, start: start, own), manifest, found)
+        return try run(plan(site: first, start: start, own), manifest, found)
     }
 
     func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
@@ -43,7 +43,7 @@ struct SiteRun {
         var own = options
         found.gate.apply(to: &own)
         let place = try place(of: found.gate, manifest)
-        return try run(larder.plan(site: place.site, start: place.start, own), place.manifest, found)
+        return try run(plan(site: place.site, start: place.start, own), place.manifest, found)
     }
 
     func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
@@ -54,12 +54,12 @@ struct SiteRun {
         for url in site.start { start.append(try Larder.startURL(url)) }
         let name: WebURL
         if let own = WebURL(site.name) { name = own } else { name = try Larder.startURLs(site.start).first }
-        guard let manifest = held.manifest else { return try run(larder.plan(site: name, start: start, own)) }
+        guard let manifest = held.manifest else { return try run(plan(site: name, start: start, own)) }
         let found = try find(manifest, options.network)
         found.gate.apply(to: &own)
         let named = try found.gate.start()
         if !named.isEmpty, !manifest.isAlone { start = named }
-        return try run(larder.plan(site: name, start: start, own), manifest, found)
+        return try run(plan(site: name, start: start, own), manifest, found)
     }
 
     // MARK: - Manifests
@@ -124,6 +124,26 @@ struct SiteRun {
         return Place(site: site, start: [site], manifest: manifest)
     }
 
+    /// As the options say; a site that the same rules lead through is not to lose more than half of its pages unnoticed.
+    private func plan(
+        site: WebURL, start: [WebURL], _ options: PrefetchOptions
+    ) throws(LarderError) -> CrawlPlan {
+        var plan = try larder.plan(site: site, start: start, options)
+        guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
+            SitePlan(text: held.settings).scope == plan.scope, held.start == start.map(\.href)
+        else { return plan }
+        do throws(StoreError) {
+            let pages = try StoreReader(larder.folder).pageCount(of: held)
+            if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
+        } catch {
+            throw LarderError(error)
+        }
+        return plan
+    }
+
+    /// Of fewer pages, half of them is nothing.
+    private static let fewestToShrink = 3
+
     func plan(ofSite name: String) -> SitePlan? {
         sites.first { $0.name == name }.map { SitePlan(text: $0.settings) }
     }
@@ -146,6 +166,7 @@ struct SiteRun {
         plan.documents = gate.documents(ofSite: plan.site)
         if manifest.isAlone || bundles != nil {
             plan.startsAtRequisites = true
+            plan.fewestPages = nil
             plan.followsLinks = manifest.hasRequisites
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
             plan.scope.depth = 0

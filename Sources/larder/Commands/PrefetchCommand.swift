@@ -41,6 +41,12 @@ enum PrefetchCommand {
 
     static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
+        if report.hasShrunk {
+            terminal.fail(
+                "\(report.site): less than half of its pages came, as when a login or the portal of a network answers, so that "
+                    + "the visit is not served; if that is right, run the same command with --allow-shrink")
+            return .incomplete
+        }
         if report.isHeldBack {
             terminal.fail(
                 "\(report.site): bundles do not verify, so that the visit is not served; "

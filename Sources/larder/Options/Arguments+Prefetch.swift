@@ -19,6 +19,7 @@ extension Arguments {
         options.limits.time = try time(.maxTime)
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.rules = texts(.rule)
+        options.allowsShrinking = has(.allowShrink)
         options.network = try networkOptions()
         return options
     }

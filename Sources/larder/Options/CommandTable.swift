@@ -253,9 +253,12 @@ struct CommandEntry: Sendable {
             examples: ["larder sites", "larder sites --json"],
             options: [.store, .json, .quiet], run: SitesCommand.run),
         CommandEntry(
-            name: "remove", operands: "SITE", operandCount: 1...1,
-            summary: "remove a site with all its visits",
-            examples: ["larder remove https://example.com/", "larder remove example.com"],
+            name: "remove", operands: "SITE|URL|PATTERN", operandCount: 1...1,
+            summary: "remove a site with all its visits, or URLs out of all visits",
+            examples: [
+                "larder remove https://example.com/", "larder remove https://example.com/old/video.mp4",
+                "larder remove 'https://example.com/old/**'",
+            ],
             options: [.store, .quiet], notes: ["The room comes back with larder gc."], run: RemoveCommand.run),
         CommandEntry(
             name: "open", operands: "[SITE|URL]", operandCount: 0...1,
@@ -291,9 +294,9 @@ struct CommandEntry: Sendable {
             examples: ["larder demo", "larder demo --once"],
             options: [.port.otherwise("0"), .once, .quiet], run: DemoCommand.run),
         CommandEntry(
-            name: "help", operands: "[COMMAND]", operandCount: 0...1,
+            name: "help", operands: "[COMMAND|rules|policies]", operandCount: 0...1,
             summary: "explain larder or one of its commands",
-            examples: ["larder help prefetch"], options: [], run: HelpCommand.run),
+            examples: ["larder help prefetch", "larder help rules"], options: [], run: HelpCommand.run),
     ]
 
     /// What to say of a word that is none of them.

@@ -25,7 +25,7 @@ extension Option {
     static let mannerOptions: [Option] = [
         .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
     ]
-    static let heldOptions: [Option] = [.fetchPolicy, .rule, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -106,8 +106,12 @@ extension Option {
             + "not at all, reload loads everything again",
         standard: "revalidate", group: .held)
     static let rule = Option(
-        name: "--rule", value: "RULE", help: "what you want otherwise than servers say: '/api/** max-age=600'",
+        name: "--rule", value: "RULE", help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
         standard: nil, group: .held, repeats: true)
+
+    static let allowShrink = Option(
+        name: "--allow-shrink", value: nil,
+        help: "serve a visit that has less than half of the pages of the one before", standard: nil, group: .held)
 
     static let proxy = Option(
         name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",
