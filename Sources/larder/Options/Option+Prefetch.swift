@@ -106,7 +106,8 @@ extension Option {
             + "not at all, reload loads everything again",
         standard: "revalidate", group: .held)
     static let rule = Option(
-        name: "--rule", value: "RULE", help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
+        name: "--rule", value: "RULE",
+        help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
         standard: nil, group: .held, repeats: true)
 
     static let allowShrink = Option(
