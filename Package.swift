@@ -36,7 +36,7 @@ let package = Package(
         room("Store", ["Web", "Digest", "CSQLite", "CLinux"]),
         room("Fetch", ["Web", "CCurl"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
-        room("Crawl", ["Web", "Markup", "Store", "Fetch", "Bundles"]),
+        room("Crawl", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles"]),
         room("Serve", ["Web", "Markup", "Digest", "Store", "Bundles", "CLinux"]),
         room("LarderKit", ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
         .executableTarget(
@@ -53,8 +53,8 @@ let package = Package(
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ServeTests", ["Web", "Markup", "Store", "Fetch", "Serve", "LarderKit"]),
-        tests("LarderKitTests", ["Web", "Crawl", "LarderKit"]),
-        tests("CLITests", ["Web", "Store", "Fetch", "LarderKit", "larder"]),
+        tests("LarderKitTests", ["Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "LarderKit"]),
+        tests("CLITests", ["Web", "Digest", "Store", "Fetch", "LarderKit", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
@@ -95,6 +96,7 @@ extension Crawl {
         response.body.discard()
         let url = frontier.url(number)
         if let redirect = Redirect(response.status, response.fields, from: url) {
+            passOn(url, to: redirect.url)
             if frontier.redirected(number, to: redirect.url, after: latency) {
                 try keepHead(number, url, response, of: result)
             }
@@ -116,6 +118,7 @@ extension Crawl {
             job.flags.formUnion(ResponseFlags(result))
             job.sentFields = result.sentFields
         }
+        job.required = required[url]
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
         scanning += 1
@@ -130,6 +133,8 @@ extension Crawl {
         if result.number & Self.robotsBit != 0 { return }
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
         frontier.came(result.number, as: result.format)
+        if let rule = result.storageBan { return frontier.drop(result.number, for: .unstored(rule)) }
+        guard plan.followsLinks else { return }
         let known = UInt32(frontier.urls.count)
         var links = NewLinks(from: target(result.number))
         for link in result.links where !result.isLeftOut || link.role == .page {
@@ -171,6 +176,13 @@ extension Crawl {
 }
 
 extension FetchedBody {
+    var content: BodyContent {
+        switch self {
+        case .bytes(let bytes): .bytes(bytes)
+        case .file(let path, _): .file(path: path)
+        }
+    }
+
     func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
         switch self {
         case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])

@@ -1,9 +1,37 @@
+internal import Bundles
 internal import Fetch
+internal import Markup
 internal import Store
 internal import Web
 
-/// Answers that are about a host, and lead to no entry.
+/// Answers that lead to no entry: those that are about a host, and those that somebody else got.
 extension Crawl {
+    func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
+        try storing { () throws(StoreError) in
+            let body = try NewBody(
+                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+            var new = NewResponse(
+                href: document.href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
+                fields: document.fields.block, fetched: Self.secondsSinceEpoch(), body: .new(body))
+            new.request = document.request
+            new.type = document.fields.contentType?.essence
+            try writes.add(new)
+        }
+    }
+
+    /// What could not be had as it is required, while something of it is held: that stays.
+    func findKept() throws(CrawlError) {
+        guard !required.isEmpty, let recall else { return }
+        for number in 0..<UInt32(frontier.records.count) {
+            guard case .failed(let failure) = frontier.state(number), !failure.isGone,
+                required[frontier.url(number)] != nil
+            else { continue }
+            if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
+                keptFromBefore.insert(number)
+            }
+        }
+    }
+
     /// What robots.txt says is kept like everything else, so that it can be explained later.
     func robotsFetched(_ result: FetchResult) throws(CrawlError) {
         result.partial?.discard()

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Store
 internal import Web
@@ -19,10 +20,15 @@ extension Crawl {
     /// Fetches what is due, unless it is held and need not be.
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
+        if let rule = plan.rules.storageBan(for: url, nil) {
+            frontier.recalled(number)
+            return frontier.drop(number, for: .unstored(rule.text))
+        }
         let isCORS = frontier.isCORS(number)
         let answer = try storing { () throws(StoreError) in
             try recall?.answer(
-                for: url, origin: frontier.origin(askingFor: number), isCORS: isCORS, now: Self.httpNow())
+                for: url, requiring: required[url], origin: frontier.origin(askingFor: number), isCORS: isCORS,
+                now: Self.httpNow())
         }
         switch answer {
         case nil:
@@ -43,6 +49,11 @@ extension Crawl {
         case .reuse(let held)?:
             if try recalled(number, url, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
         }
+    }
+
+    /// What is required of an address is required of what it leads to.
+    func passOn(_ url: WebURL, to target: WebURL?) {
+        if let target, let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
     }
 
     func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
@@ -69,6 +80,7 @@ extension Crawl {
     private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
         frontier.came(number, from: held.flags.reach)
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
+            passOn(url, to: redirect.url)
             return frontier.redirected(number, to: redirect.url, isRecalled: true)
         }
         frontier.recalled(number)

@@ -1,3 +1,4 @@
+internal import Bundles
 package import Fetch
 internal import Glibc
 internal import Store
@@ -19,6 +20,8 @@ package final class Crawl {
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
     var asked: [UInt32: StoredResponse] = [:]
+    /// What bodies have to be; of what redirects, at its target too.
+    var required: Requirements
     /// What failed, while an earlier visit has it.
     var keptFromBefore: Set<UInt32> = []
     var partials: PartialShelf
@@ -33,6 +36,7 @@ package final class Crawl {
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
     package init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
         self.plan = plan
+        required = plan.required
         self.interruption = interruption
         started = clock.now
         let scope: Scope
@@ -59,12 +63,12 @@ package final class Crawl {
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
             let folder = plan.folder
-            let inspection = plan.rules.inspection
+            let rules = plan.rules
             let (manners, productToken) = (plan.manners, plan.productToken)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
-                    folder, writes: writes, inspection: inspection, manners: manners, productToken: productToken)
+                    folder, writes: writes, rules: rules, manners: manners, productToken: productToken)
             } wake: {
                 waker.wake()
             }
@@ -77,14 +81,15 @@ package final class Crawl {
     package consuming func run() throws(CrawlError) -> CrawlReport {
         interruption.wakes(loop.waker)
         defer { interruption.forgets(loop.waker) }
-        for url in plan.start { frontier.start(url) }
+        if !plan.startsAtRequisites { for url in plan.start { frontier.start(url) } }
         for url in plan.sitemaps { frontier.startGuide(url) }
-        for url in plan.requisites { frontier.startRequisite(url) }
+        for url in plan.requisites { frontier.startRequisite(url, isStart: plan.startsAtRequisites) }
         for miss in plan.missed {
             frontier.startGuess(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin)
         }
         var failure: CrawlError?
         do throws(CrawlError) {
+            for document in plan.documents { try keep(document) }
             try go()
         } catch {
             failure = error
@@ -94,10 +99,13 @@ package final class Crawl {
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
+            try findKept()
         } catch {
             failure = failure ?? error
         }
         report.tell(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        // There was nothing to ask for: what is held is what is wanted.
+        if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
@@ -121,12 +129,27 @@ package final class Crawl {
     /// A visit that would be published has to pass the gate, once all of it is stored.
     private func end(hasFailed: Bool) throws(StoreError) {
         let now = Self.secondsSinceEpoch()
-        let ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        var ending = hasFailed ? VisitEnding.keepOpen : report.ending(now: now)
+        if ending.isPublishing, let fewest = plan.fewestPages, report.limit == nil {
+            // What failed is shown as it was before: it is not lost.
+            let failed = report.missing.count {
+                !$0.isRequisite && !$0.failure.isGone && $0.failure != .softNotFound
+            }
+            let held = report.pages + failed
+            if held < fewest {
+                // What answers is perhaps not the site.
+                ending = .holdBack(now: now)
+                report.hasShrunk = true
+                report.isHeldBack = true
+                report.isPublished = false
+            }
+        }
         guard ending.isPublishing, let gate = plan.gate else { return try writes.finish(ending) }
         let visit = report.visit
+        let refused = report.refused
         let passed = Atomic(true)
         try writes.finish { () throws(StoreError) in
-            if try gate(visit) { return .publish(now: now) }
+            if try gate(visit, refused) { return .publish(now: now) }
             passed.store(false, ordering: .relaxed)
             return .holdBack(now: now)
         }

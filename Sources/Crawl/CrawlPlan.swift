@@ -1,3 +1,4 @@
+package import Bundles
 package import Fetch
 package import Store
 package import Web
@@ -14,8 +15,19 @@ package struct CrawlPlan: Sendable {
     package var beyond: Int?
     /// What was looked for in the larder and not held.
     package var missed: [Missed] = []
-    /// Asked whether a complete visit, all of which is stored, may be published.
-    package var gate: (@Sendable (_ visit: Int64) throws(StoreError) -> Bool)?
+    /// The site is its requisites, with what they need; the start URLs only say where it is.
+    package var startsAtRequisites = false
+    /// What requisites and pages link to is fetched as well.
+    package var followsLinks = true
+    /// What bodies have to be. What is held so is not asked for, whatever the policy, and what does not match is not kept.
+    package var required = Requirements()
+    /// What is kept with the visit without being asked for: it was had before the crawl began.
+    package var documents: [Document] = []
+    /// A visit with fewer pages is not published; nil where any number will do.
+    package var fewestPages: Int?
+    /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not as it is
+    /// required, by URL.
+    package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
     package var scope = ScopeOptions()
@@ -55,6 +67,21 @@ package struct CrawlPlan: Sendable {
             isPage = miss.isPage
             mayReach = miss.from.reach
             origin = miss.origin
+        }
+    }
+
+    /// A response that somebody else got.
+    package struct Document: Sendable {
+        package var href: String
+        package var request: RequestKey
+        package var fields: HTTPFields
+        package var bytes: [UInt8]
+
+        package init(href: String, request: RequestKey = .get, fields: HTTPFields, bytes: [UInt8]) {
+            self.href = href
+            self.request = request
+            self.fields = fields
+            self.bytes = bytes
         }
     }
 

@@ -77,6 +77,15 @@ extension CrawlReport {
             chain: frontier.chain(to: number).dropLast(), isKeptFromBefore: isKeptFromBefore)
     }
 
+    /// What came and was not what it has to be, by URL.
+    var refused: [String: String] {
+        var refused: [String: String] = [:]
+        for missing in missing {
+            if case .altered(let detail) = missing.failure { refused[missing.url.href] = detail }
+        }
+        return refused
+    }
+
     func ending(now: Int64) -> VisitEnding {
         if isPublished {
             switch limit {

@@ -11,6 +11,8 @@ package struct CrawlReport: Sendable {
     package var isPublished = false
     /// It is complete, and the gate did not let it pass.
     package var isHeldBack = false
+    /// That is so since it has too few pages.
+    package var hasShrunk = false
     package var pages = 0
     package var requisites = 0
     package var redirects = 0

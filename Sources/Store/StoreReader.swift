@@ -7,6 +7,7 @@ package final class StoreReader {
     private let connection: Connection
     private let findVisible: Statement
     private let findOfVisit: Statement
+    private let findShownBy: Statement
     private let findContent: Statement
     private let readers: ReadersLock
     private var isReading = false
@@ -40,6 +41,16 @@ package final class StoreReader {
             JOIN response ON response.url = url.id
             LEFT JOIN body ON body.id = response.body
             WHERE url.href = ? AND response.visit = ? AND response.request = ''
+            """)
+        findShownBy = try connection.prepare(
+            """
+            SELECT \(StoredResponse.columns) FROM url
+            JOIN response ON response.url = url.id
+            JOIN visit ON visit.id = response.visit
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href = ?1 AND response.request = '' AND response.visit <= ?2
+                AND visit.site = (SELECT site FROM visit WHERE id = ?2)
+            ORDER BY response.visit DESC, response.fetched DESC, response.variant DESC
             """)
         // A number may be given again: what somebody still knows by it may be another body by now.
         findContent = try connection.prepare(
@@ -95,6 +106,14 @@ package final class StoreReader {
         try findOfVisit.first(.text(href), .integer(visit), read: StoredResponse.init)
     }
 
+    /// What readers would be shown for the URL if the visit were published: the newest that its site has up to it, or what
+    /// another site shows.
+    package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
+        let own = try findShownBy.first(.text(href), .integer(visit), read: StoredResponse.init)
+        if let own { return own }
+        return try response(for: href)
+    }
+
     package func holdsAnything() throws(StoreError) -> Bool {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
     }
@@ -104,6 +123,18 @@ package final class StoreReader {
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
         guard let content = try found(body), content.byteCount == body.byteCount else { return nil }
         return content
+    }
+
+    /// Whether there are as many bytes as the body has. Reads none of them.
+    package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
+        switch try place(of: body) {
+        case .database(let bytes): return bytes.count == body.byteCount
+        case .pack(let place):
+            guard Pack.canHold(place.start, Int64(body.byteCount)) else { return false }
+            return Pack(place.pack, in: folder).byteCount.map { $0 >= place.start + Int64(body.byteCount) } ?? false
+        case .file(let path): return BodyContent.file(path: path).byteCount == body.byteCount
+        case nil: return false
+        }
     }
 
     /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is gone.

@@ -4,7 +4,9 @@ import Testing
 
 /// Every command line that help, manual pages and the catalogue show is one that larder understands.
 @Suite struct HelpExampleTests {
-    private static let pages = ["LarderKit", "Prefetching", "Serving", "Checking", "Keeping", "Automating"]
+    private static let pages = [
+        "LarderKit", "Preloading", "Prefetching", "Serving", "Checking", "Keeping", "Automating",
+    ]
 
     private static let lines: [String] = {
         var lines = CommandEntry.all.flatMap(\.examples)

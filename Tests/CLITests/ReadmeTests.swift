@@ -83,7 +83,8 @@ import Testing
 
     /// Without what is another at every run: figures, units, the site's name.
     private static func blurred(_ line: String) -> String {
-        let named = line.replacing("pantry.example", with: "SITE").replacing("pantry-example", with: "port").replacing(
+        let named = line.replacing(SourceText.root + "/", with: "").replacing("pantry.example", with: "SITE")
+            .replacing("pantry-example", with: "port").replacing(
             "https://", with: "http://")
         var text = ""
         for word in named.split(separator: " ") {

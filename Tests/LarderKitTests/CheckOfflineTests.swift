@@ -110,9 +110,9 @@ import Web
         out.traps[TrapReason.pattern(of: page)] = "a calendar without an end"
         let other = try #require(WebURL("https://a.test/cal/2025/12/"))
         #expect(out.reason(for: other) == "a calendar without an end")
-        var settings = SiteSettings()
+        var settings = SitePlan()
         settings.leftOut = out
-        #expect(SiteSettings(text: settings.text) == settings)
+        #expect(SitePlan(text: settings.text) == settings)
     }
 
     @Test func `what the scope leaves out is not missing`() async throws {

@@ -23,6 +23,7 @@ import Testing
         print(report.pages, report.requisites, report.missing.count)
         #expect(report.isComplete)
 
+        try await preloading(larder)
         try await prefetching(larder)
         try await checking(larder)
         try await keeping(larder)
@@ -30,6 +31,14 @@ import Testing
         let service = try larder.serve(port: 0)
         print(service.address, service.address(of: origin.url("/")) ?? "")
         service.stop()
+    }
+
+    private func preloading(_ larder: Larder) async throws {
+        var preload = PreloadOptions()
+        preload.base = origin.url("/")
+        let bundles = try await larder.preload(folder.file("site.json"), options: preload)
+        print(bundles.outcome, bundles.reused, bundles.fetched, bundles.sinceDate ?? "nothing is held")
+        #expect(bundles.outcome == .changed && bundles.reused == 1)
     }
 
     private func prefetching(_ larder: Larder) async throws {
@@ -76,7 +85,7 @@ import Testing
     private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
     private static let pages =
         ["README.md"]
-        + ["LarderKit", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
+        + ["LarderKit", "Preloading", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
             "Sources/LarderKit/LarderKit.docc/\($0).md"
         }
 

@@ -20,6 +20,11 @@ import Testing
 
         origin.on("/", .page("two"))
         origin.on("/app.js", .file("b", type: "text/javascript"))
+        try scratch.write(
+            """
+            {"start": ["\(origin.url("/"))"],
+             "bundles": [{"url": "/app.js", "md5": "4a8a08f09d37b73795649038408b5f33"}]}
+            """, to: "site.json")
         let bad = try await larder.prefetch(manifest: manifest)
         #expect(bad.isHeldBack && !bad.isPublished && !bad.isComplete)
         #expect(bad.check?.isClean == false)
@@ -27,7 +32,7 @@ import Testing
         // The portal tells of the body that is shown, and not of the one that was held back.
         #expect(try Self.verdicts(larder).contains("\"verdict\": \"verified\""))
 
-        origin.on("/app.js", .file("a", type: "text/javascript"))
+        origin.on("/app.js", .file("c", type: "text/javascript"))
         let mended = try await larder.prefetch(manifest: manifest)
         #expect(try await larder.status().sites[0].published == mended.visit)
     }

@@ -10,7 +10,7 @@ import Testing
         "Store": ["Web", "Digest", "CSQLite", "CLinux"],
         "Fetch": ["Web", "CCurl"],
         "Bundles": ["Web", "Markup", "Digest"],
-        "Crawl": ["Web", "Markup", "Store", "Fetch", "Bundles"],
+        "Crawl": ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
         "Serve": ["Web", "Markup", "Digest", "Store", "Bundles", "CLinux"],
         "LarderKit": ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"],
         "larder": ["LarderKit"],

@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 
 /// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one thread.
 package final class BundleMeter {
@@ -7,12 +7,14 @@ package final class BundleMeter {
     /// Nil for a body without a content coding.
     private var encoded: BodyMeter?
 
-    /// - Parameter isCoded: whether the response had a content coding. Then what it says of the bytes as they were sent
-    ///   is held against those that `updateEncoded` is given, and stays open when there are none.
-    package init(_ bundle: Bundle, isCoded: Bool = false) {
+    /// - Parameters:
+    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were sent
+    ///     is held against those that `updateEncoded` is given, and stays open when there are none.
+    ///   - others: what is computed beside what the bundle names.
+    package init(_ bundle: Bundle, isCoded: Bool = false, and others: Set<DigestAlgorithm> = []) {
         self.bundle = bundle
         // Both of the decoded body: a digest that is the other's says what went wrong.
-        decoded = BodyMeter(bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded)))
+        decoded = BodyMeter(others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
         encoded = isCoded ? BodyMeter(bundle.algorithms(of: .encoded)) : nil
     }
 

@@ -11,6 +11,10 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case nowhere
     /// It is not what its address promises: a page of HTML in place of a script.
     case standIn
+    /// A rule of the user's says that it is not kept: the rule.
+    case refused(String)
+    /// It is not what a manifest requires.
+    case altered(String)
     /// A page that says so, with a status that says the contrary.
     case softNotFound
 
@@ -19,7 +23,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
         }
     }
 
@@ -29,7 +33,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
         }
     }
 
@@ -41,13 +45,19 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
 
+    /// It came, and is not what it has to be.
+    package var isAltered: Bool { if case .altered = self { true } else { false } }
+
     package var description: String {
         switch self {
         case .status(let status): "the server answered \(status)"
         case .fetch(let failure): failure.description
         case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
-        case .standIn: "the server sent something else in its place"
+        case .standIn:
+            "a page of HTML came in its place, as from a login or the portal of a network, and is not kept"
+        case .refused(let rule): "the rule \"\(rule)\" refuses what came"
+        case .altered(let detail): "what came is not what the manifest requires: \(detail)"
         case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
     }

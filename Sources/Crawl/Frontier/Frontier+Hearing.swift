@@ -91,7 +91,7 @@ extension Frontier {
         }
         guard record.role == .page, !record.flags.contains(.isStart) else {
             // The site's robots.txt is asked for along with its start.
-            if record.flags.contains(.isStart) { approachGate(of: Int(record.host)) }
+            if record.flags.contains(.isStart), record.role == .page { approachGate(of: Int(record.host)) }
             return enqueue(number)
         }
         switch traps.isQuiet ? .fine : traps.verdict(on: url) {

@@ -48,6 +48,13 @@ extension Frontier {
         skip(number, .noindex)
     }
 
+    /// It was done with, and is not to be stored.
+    mutating func drop(_ number: UInt32, for reason: SkipReason) {
+        doneCount -= 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
+        skip(number, reason)
+    }
+
     /// An earlier visit found that it says that there is nothing, and it is as it was.
     mutating func knowAsMissing(_ number: UInt32) {
         if mayBeLeftOut(number) { records[Int(number)].flags.insert(.isSoftNotFound) }

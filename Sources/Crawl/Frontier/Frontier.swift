@@ -98,8 +98,8 @@ struct Frontier: Sendable {
     }
 
     /// What is needed, whoever says so.
-    mutating func startRequisite(_ url: WebURL) {
-        hear(of: url.withoutFragment, role: .requisite, from: nil, redirects: 0)
+    mutating func startRequisite(_ url: WebURL, isStart: Bool = false) {
+        hear(of: url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [])
     }
 
     /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.

@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Glibc
 internal import Store
 internal import Web
@@ -16,6 +17,7 @@ final class Recall {
     }
 
     private let reader: StoreReader
+    private let shelf: BundleShelf
     private let visit: OpenVisit
     private let policy: CachePolicy
     private let rules: CacheRules
@@ -30,6 +32,9 @@ final class Recall {
         let isEmpty = try !reader.holdsAnything()
         if isEmpty { return nil }
         self.reader = reader
+        // Who loads everything again does not believe what is held without a look.
+        let provesBytes = policy == .reload || policy == .reloadEndToEnd
+        shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
         self.visit = visit
         self.policy = policy
         self.rules = rules
@@ -38,12 +43,19 @@ final class Recall {
     /// What is to be done about an URL that is due.
     ///
     /// - Parameters:
+    ///   - bundle: what it has to be.
     ///   - origin: of the document that asks for it by CORS; nil where a request names none.
     ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so again, by the same
     ///     if the answer varies by it.
     func answer(
-        for url: WebURL, origin: @autoclosure () -> String?, isCORS: Bool, now: HTTPDate
+        for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool, now: HTTPDate
     ) throws(StoreError) -> Answer {
+        if let bundle {
+            guard let held = try shelf.response(for: url, as: bundle) else {
+                return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
+            }
+            return held.visit == visit.id ? .done(held) : .reuse(held)
+        }
         // What was gone is asked for again: it may be there by now.
         if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
             return .done(own)
@@ -52,7 +64,9 @@ final class Recall {
         let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
         let isAsked = held?.flags.contains(.askedByOrigin) ?? false
         if isAsked, !isCORS { asking = held?.origin ?? origin() }
-        let usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        var usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        // Asked whether it still holds, a server would have damage confirmed.
+        if let body = usable?.body, try shelf.isDamaged(body) { usable = nil }
         let request = CacheRequest(url: url)
         let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
         switch policy.action(for: request, entry: entry, now: now) {
@@ -71,6 +85,10 @@ final class Recall {
             break
         }
         return .load(adding: HTTPFields().naming(origin: asking))
+    }
+
+    func holds(_ url: WebURL) throws(StoreError) -> Bool {
+        try reader.response(for: url.href).map { $0.status < 400 } ?? false
     }
 
     /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the

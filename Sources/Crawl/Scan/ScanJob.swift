@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
@@ -22,6 +23,8 @@ struct ScanJob: Sendable {
     var flags: ResponseFlags = []
     /// What the request said that brought it, by which answers may vary.
     var sentFields = HTTPFields()
+    /// What it has to be.
+    var required: Bundle?
     /// Its content is to be told by its words.
     var wantsWords = false
 
@@ -50,6 +53,8 @@ struct ScanResult: Sendable {
     var isLeftOut = false
     /// Its title speaks of nothing being there.
     var saysNotFound = false
+    /// The rule by which it is not stored.
+    var storageBan: String?
     /// Why the response was not kept.
     var refusal: Failure?
     /// Why the response could not be kept; the crawl ends with it.

@@ -1,3 +1,5 @@
+internal import Bundles
+internal import Digest
 internal import Fetch
 internal import Markup
 internal import Store
@@ -10,7 +12,7 @@ final class ScanWorker {
     private let folder: StoreFolder
     private var reader: StoreReader?
     private let writes: WriteQueue
-    private let inspection: ResponseInspection
+    private let rules: CacheRules
     private let manners: PageManners
     private let productToken: String
 
@@ -18,12 +20,12 @@ final class ScanWorker {
     static let largestScan = 64 * 1024 * 1024
 
     init(
-        _ folder: StoreFolder, writes: WriteQueue, inspection: ResponseInspection, manners: PageManners,
+        _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
         productToken: String?
     ) {
         self.folder = folder
         self.writes = writes
-        self.inspection = inspection
+        self.rules = rules
         self.manners = manners
         self.productToken = productToken ?? ""
     }
@@ -44,12 +46,28 @@ final class ScanWorker {
     private func read(
         _ response: FetchedResponse, of job: ScanJob, into result: inout ScanResult
     ) throws(StoreError) {
-        guard try accepts(response, of: job) else {
+        if let refusal = try refusal(of: response, job) {
             response.body.discard()
-            result.refusal = .standIn
+            result.refusal = refusal
             return
         }
-        guard let body = try body(of: response, job, into: &result) else { return response.body.discard() }
+        if job.role != .guide, let rule = rules.storageBan(for: job.url, response.fields.contentType) {
+            response.body.discard()
+            result.storageBan = rule.text
+            return
+        }
+        var md5: Digest?
+        if let bundle = job.required {
+            let measured = try response.body.content.measurement(for: bundle)
+            if case .mismatch(let mismatch) = bundle.finding(on: measured).verdict {
+                response.body.discard()
+                result.refusal = .altered(mismatch.description)
+                return
+            }
+            md5 = measured.decoded.digest(.md5)
+        }
+        guard var body = try body(of: response, job, into: &result) else { return response.body.discard() }
+        body.md5 = md5
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
@@ -99,6 +117,7 @@ final class ScanWorker {
         result.format = format
         read(fields, table, of: job, into: &result)
         guard !result.isLeftOut else { return nil }
+        if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
             in: folder)
@@ -111,6 +130,17 @@ final class ScanWorker {
         return body
     }
 
+    /// What a bundle names by whole addresses is what it loads.
+    private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {
+        var known = Set(result.links.map(\.url.href))
+        for address in NamedFiles.addresses(in: bytes.span) {
+            guard let target = WebURL(String(decoding: address, as: UTF8.self), base: url)?.key,
+                known.insert(target.href).inserted
+            else { continue }
+            result.links.append(FoundLink(url: target, role: .requisite, isGuess: true))
+        }
+    }
+
     /// What the body leads to, by what it asks of crawlers.
     private func read(_ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
@@ -118,12 +148,15 @@ final class ScanWorker {
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
     }
 
-    private func accepts(_ response: FetchedResponse, of job: ScanJob) throws(StoreError) -> Bool {
-        guard !inspection.acceptsAll else { return true }
-        let beginning = try response.body.beginning(Self.inspectedByteCount)
-        return inspection.accepts(
-            ResponseInspection.Subject(
-                url: job.url, status: response.status, fields: response.fields, beginning: beginning))
+    /// Nil for what may be kept.
+    private func refusal(of response: FetchedResponse, _ job: ScanJob) throws(StoreError) -> Failure? {
+        guard job.role != .guide, !rules.refusesNothing else { return nil }
+        let subject = ResponseInspection.Subject(
+            url: job.url, status: response.status, fields: response.fields,
+            beginning: try response.body.beginning(Self.inspectedByteCount))
+        if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) { return .refused(rule.text) }
+        // A page may be called like a picture; what a page needs is what its name says.
+        return job.role == .requisite && !rules.inspection.accepts(subject) ? .standIn : nil
     }
 
     private static let inspectedByteCount = 4096
@@ -186,6 +219,11 @@ final class ScanWorker {
             }
         }
         read(HTTPFields(block: response.fields.utf8.span), table, of: job, into: &result)
+        if job.required != nil, body.form.hasPrefix("\(BodyFormat.javaScript.name);"),
+            let bytes = try reader.content(of: body)?.load()
+        {
+            addNamedFiles(bytes, job.url, to: &result)
+        }
     }
 
     /// Opened when first needed: most runs have nothing to go on with.

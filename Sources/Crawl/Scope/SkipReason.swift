@@ -19,6 +19,8 @@ package enum SkipReason: Sendable, Hashable {
     case nofollow
     /// It asks not to be kept, and was read for its links alone.
     case noindex
+    /// A rule of the user's says that it is not stored: the rule.
+    case unstored(String)
     /// What may be no link at all, where such are not tried.
     case guess
     /// A server missed it, and whoever asked for it there may not lead so far.
@@ -49,6 +51,7 @@ package enum SkipReason: Sendable, Hashable {
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
         case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
         case .noindex: "says noindex: read for its links and not kept"
+        case .unstored(let rule): "not to be stored, by the rule \"\(rule)\""
         case .guess: "no sure link"
         case .refused(let refusal): refusal
         case .limit(let reached): reached.description

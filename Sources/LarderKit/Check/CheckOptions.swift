@@ -38,6 +38,8 @@ public struct CheckOptions: Sendable {
     /// What makes a check fail, where the bundle is required.
     public var failsOn = CheckReport.usualFailures
 
+    /// How to ask for the manifest; nil for the usual way.
+    var network: NetworkOptions?
     /// Told how many bundles were looked at, now and then, on threads of the check's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 

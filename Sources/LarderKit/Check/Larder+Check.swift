@@ -24,7 +24,7 @@ extension Larder {
             let loader = try ManifestLoader(options, folder, interruption)
             var releases = KnownReleases()
             for name in options.releases {
-                let other = try loader.parse(loader.load(ManifestLoader.Place(name)), name)
+                let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
                 releases.add(other, name: other.version.map { "version \($0)" } ?? name)
             }
             let check = try BundleCheck(source, options, folder, releases: releases)

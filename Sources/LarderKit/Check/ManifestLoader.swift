@@ -10,9 +10,13 @@ struct ManifestLoader {
     private let isHeld: Bool
     private let folder: StoreFolder
     private let interruption: Interruption
+    private let network: NetworkOptions?
 
     /// One byte more is still read, so that the parser sees that it is too much, and says so.
     private static let mostBytes = ManifestLimits.byteCount
+
+    /// A manifest is small, and somebody waits for it.
+    private static let longestWait: Duration = .seconds(60)
 
     /// A file, or an http or https URL.
     struct Place {
@@ -48,6 +52,7 @@ struct ManifestLoader {
             format = nil
         }
         isHeld = options.places.contains(.held) && !options.places.contains(.live)
+        network = options.network
         self.folder = folder
         self.interruption = interruption
     }
@@ -60,9 +65,12 @@ struct ManifestLoader {
         }
     }
 
-    func load(_ place: Place) throws(LarderError) -> [UInt8] {
-        guard let url = place.url else { return try read(place.name) }
-        return isHeld ? try held(url) : try fetch(url)
+    /// What is at the place; with header fields where it was fetched.
+    func load(_ place: Place) throws(LarderError) -> (fields: HTTPFields?, bytes: [UInt8]) {
+        guard let url = place.url else { return (nil, try read(place.name)) }
+        if isHeld { return (nil, try held(url)) }
+        let answer = try fetch(url)
+        return (answer.fields, answer.bytes)
     }
 
     private func read(_ path: String) throws(LarderError) -> [UInt8] {
@@ -85,9 +93,12 @@ struct ManifestLoader {
             "cannot read the manifest \(path): \(String(cString: strerror(code))); name a file or a URL that is there")
     }
 
-    private func fetch(_ url: WebURL) throws(LarderError) -> [UInt8] {
+    private func fetch(_ url: WebURL) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
         do throws(LarderError) {
-            return try OneFetch.load(url, limit: Self.mostBytes, interruption: interruption)
+            var fetch = FetchOptions.forReading
+            if let network { fetch = try network.fetchOptions(for: [url], spoolFolder: fetch.spoolFolder) }
+            fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
+            return try OneFetch.answer(url, options: fetch, limit: Self.mostBytes, interruption: interruption)
         } catch {
             guard error.kind != .interrupted else { throw error }
             throw LarderError(error.kind, "cannot fetch the manifest: \(error)")

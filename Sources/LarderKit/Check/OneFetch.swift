@@ -9,7 +9,13 @@ enum OneFetch {
     static func load(
         _ url: WebURL, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
-        var options = FetchOptions.forReading
+        try answer(url, options: .forReading, limit: limit, interruption: interruption).bytes
+    }
+
+    static func answer(
+        _ url: WebURL, options: FetchOptions, limit: Int, interruption: Interruption
+    ) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
+        var options = options
         options.maxBody = min(options.maxBody, limit)
         var outcome: Result<FetchedResponse, FetchFailure>?
         do throws(FetchFailure) {
@@ -24,7 +30,7 @@ enum OneFetch {
             let body = response.body
             defer { body.discard() }
             do throws(StoreError) {
-                return try BodyContent(body).load()
+                return (response.fields, try BodyContent(body).load())
             } catch {
                 throw LarderError(error)
             }

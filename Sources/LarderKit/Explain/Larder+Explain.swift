@@ -17,7 +17,7 @@ extension Larder {
                 var sites: [ExplainReport.Site] = []
                 let linkedFrom = try reader.referrers(of: asked.href)
                 for site in try reader.sites() {
-                    var marks = LinkMarks(reader, manners: SiteSettings(text: site.settings).manners)
+                    var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)
                     let isMarked = try marks.keepsFromFollowing(asked, linkedFrom: linkedFrom)
                     sites.append(try Self.explanation(of: asked, site, robots, isMarked: isMarked))
                 }
@@ -33,7 +33,7 @@ extension Larder {
     private static func explanation(
         of url: WebURL, _ site: Site, _ robots: [UInt8]?, isMarked: Bool
     ) throws(StoreError) -> ExplainReport.Site {
-        let settings = SiteSettings(text: site.settings)
+        let settings = SitePlan(text: site.settings)
         do throws(PatternMistake) {
             let explanation = try Explanation(
                 of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,

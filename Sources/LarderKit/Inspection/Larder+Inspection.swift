@@ -1,3 +1,4 @@
+internal import Digest
 internal import Store
 
 extension Larder {
@@ -17,10 +18,23 @@ extension Larder {
                 let findings = try reader.inspect {
                     progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
                 }
-                if repair { try StoreWriter(folder).repair(findings) }
+                if repair { try StoreWriter(folder).repair(findings) } else { try mark(findings) }
                 return InspectionReport(findings, isRepaired: repair)
             } catch {
                 throw LarderError(error)
+            }
+        }
+    }
+
+    /// So that whoever fetches next loads it again. Where this user may not write, nothing is marked.
+    private func mark(_ findings: StoreFindings) throws(StoreError) {
+        guard !findings.damaged.isEmpty else { return }
+        do throws(StoreError) {
+            try NoteBook(folder).note(damaged: findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes })
+        } catch {
+            switch error.reason {
+            case .denied, .busy, .full: return
+            case .missing, .unusable, .failed: throw error
             }
         }
     }

@@ -16,46 +16,31 @@ extension Larder {
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try Self.startURLs(urls)
-        return try await run(plan(site: first, start: start, options))
+        return try await running { (run) throws(LarderError) in
+            try run.prefetch(first, start: start, options: options)
+        }
     }
 
     /// Stocks the site that a manifest describes, and publishes the visit only when the bundles that it requires verify;
-    /// until then the last good visit is served.
+    /// until then the last good visit is served. The manifest stays with the site: whatever is fetched for it later is held
+    /// against it too.
     ///
     /// - Parameters:
-    ///   - manifest: a file, or an URL, that says where the site starts.
+    ///   - manifest: a file, or an URL. One that does not say where its site starts is prefetched with its bundles alone, and
+    ///     what they need.
+    ///   - base: where the manifest's site is; nil for where the manifest says, or is.
     ///   - options: what the manifest does not say.
     /// - Throws: As `prefetch`; `LarderError` of kind `.input` too for what the manifest must not say.
     public func prefetch(
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
-        var checking = CheckOptions()
-        checking.bases = base.map { [$0] } ?? []
-        let check = checking
-        let interruption = Interruption()
-        let gate = try await Self.onThread("larder-manifest", onCancel: interruption.request) {
-            () throws(LarderError) -> BundleGate in
-            try self.gate(manifest, options: check, interruption: interruption)
+        try await running { (run) throws(LarderError) in
+            try run.prefetch(ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
         }
-        var own = options
-        gate.apply(to: &own)
-        let start = try gate.start()
-        let (first, _) = try Self.startURLs([gate.site ?? start[0].href])
-        var plan = try plan(site: first, start: start, own)
-        plan.requisites = gate.bundles
-        let verdict = GateVerdict()
-        plan.gate = { (visit: Int64) throws(StoreError) -> Bool in
-            let report = try gate.report(onVisit: visit)
-            verdict.report.withLock { $0 = report }
-            return report.isClean
-        }
-        var report = try await run(plan)
-        report.check = verdict.report.withLock { $0 }
-        return report
     }
 
     /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged costs a
-    /// request and no body.
+    /// request and no body. The manifest of a site is asked for anew; where it cannot be had, the last known one holds.
     ///
     /// - Parameters:
     ///   - sites: by name, address or host; all of them when there are none.
@@ -68,16 +53,22 @@ extension Larder {
         let held = try await heldSites(sites)
         var reports: [PrefetchReport] = []
         for site in held {
-            var start: [WebURL] = []
-            for url in site.start { start.append(try Self.startURL(url)) }
-            guard let first = WebURL(site.name) ?? start.first else { continue }
-            var own = options
-            SiteSettings(text: site.settings).apply(to: &own)
-            let report = try await run(plan(site: first, start: start, own))
+            guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
+            let report = try await running { (run) throws(LarderError) in try run.update(site, options: options) }
             reports.append(report)
             if report.isInterrupted { break }
         }
         return reports
+    }
+
+    /// On a thread of the run's, which is told when the task is cancelled.
+    func running<Report: Sendable>(
+        _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> Report
+    ) async throws(LarderError) -> Report {
+        let interruption = Interruption()
+        return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
+            try body(SiteRun(self, interruption))
+        }
     }
 
     private func heldSites(_ names: [String]) async throws(LarderError) -> [Site] {
@@ -112,15 +103,15 @@ extension Larder {
     }
 
     func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
-        let settings = SiteSettings(options)
+        let settings = SitePlan(options)
         var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
         plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
-        plan.fetch.connectionsPerHost = options.connectionsPerHost
+        plan.connectionsPerHost = options.connectionsPerHost ?? plan.connectionsPerHost
+        plan.fetch.connectionsPerHost = plan.connectionsPerHost
         for sitemap in options.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
         plan.scope = settings.scope
         plan.limits = CrawlLimits(
             pages: options.limits.pages, byteCount: options.limits.byteCount, time: options.limits.time)
-        plan.connectionsPerHost = options.connectionsPerHost
         plan.scanThreads = options.scanThreads
         plan.productToken = Self.productToken
         plan.obeysRobots = settings.robots == .obey
@@ -128,6 +119,7 @@ extension Larder {
         plan.followsGuesses = options.guesses
         plan.mayReachPrivate = options.network.mayReachPrivate
         plan.rules = try CacheRules(texts: options.rules)
+        plan.rules.inspection = .refusingStandIns
         plan.settings = settings.text
         guard let policy = CachePolicy(rawValue: options.policy.rawValue), policy != .offline else {
             throw LarderError(
@@ -140,67 +132,6 @@ extension Larder {
         }
         if let fetched = options.fetched { plan.answered = { fetched(PrefetchedURL($0)) } }
         return plan
-    }
-
-    private func run(_ plan: CrawlPlan) async throws(LarderError) -> PrefetchReport {
-        let interruption = Interruption()
-        return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
-            let misses = try self.misses(on: Set(plan.start.map(\.host)))
-            var plan = plan
-            plan.missed = misses.compactMap(CrawlPlan.Missed.init)
-            plan.beyond = try self.beyond(plan)
-            let report: PrefetchReport
-            do throws(CrawlError) {
-                let crawl = try Crawl(plan, interruption: interruption).run()
-                try keep(LeftOut(crawl), plan)
-                report = PrefetchReport(crawl, plan)
-            } catch {
-                throw LarderError(error)
-            }
-            if report.isPublished { try forget(misses) }
-            return report
-        }
-    }
-
-    /// The number of pages that was wanted of the site so far, where more are wanted now.
-    private func beyond(_ plan: CrawlPlan) throws(LarderError) -> Int? {
-        do throws(StoreError) {
-            let site = folder.exists ? try StoreReader(folder).sites().first { $0.name == plan.site } : nil
-            guard let wanted = site.flatMap({ SiteSettings(text: $0.settings).maxPages }) else { return nil }
-            return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    /// For whoever asks later why a page is not there.
-    private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
-        guard let leftOut else { return }
-        var settings = SiteSettings(text: plan.settings)
-        settings.leftOut = leftOut
-        do throws(StoreError) {
-            try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
-        } catch {
-            throw .store(error)
-        }
-    }
-
-    /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
-    private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
-        do throws(StoreError) {
-            return folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    private func forget(_ misses: [Miss]) throws(LarderError) {
-        guard !misses.isEmpty else { return }
-        do throws(StoreError) {
-            try NoteBook.ifAny(folder)?.forget(misses: misses.map(\.href))
-        } catch {
-            throw LarderError(error)
-        }
     }
 
     /// `example.com/a` is taken for `https://example.com/a`, as a browser's address field would, and `localhost:3000` for
@@ -239,9 +170,4 @@ extension WebURL {
         return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
             || isIPv4 && host.hasPrefix("127.")
     }
-}
-
-/// What a gate said, handed from the store's thread to whoever waits for the crawl.
-private final class GateVerdict: Sendable {
-    let report = Mutex<CheckReport?>(nil)
 }

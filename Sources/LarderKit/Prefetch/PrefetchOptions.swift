@@ -17,8 +17,10 @@ public struct PrefetchOptions: Sendable {
     public var network = NetworkOptions()
     /// Scripts' strings that may be links are tried.
     public var guesses = true
-    /// The most connections that one host gets at once.
-    public var connectionsPerHost = 16
+    /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last time.
+    public var connectionsPerHost: Int?
+    /// A visit with less than half of the pages that the one before has is published all the same.
+    public var allowsShrinking = false
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
     /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.

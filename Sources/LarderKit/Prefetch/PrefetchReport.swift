@@ -40,8 +40,12 @@ public struct PrefetchReport: Sendable, Equatable {
     public let noindex: RobotsPolicy
     /// It is complete, but bundles that its manifest requires do not verify: the visit before goes on being served.
     public let isHeldBack: Bool
+    /// That is so since less than half of the pages of the visit before came: something else may have answered for the site.
+    public let hasShrunk: Bool
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
     public internal(set) var check: CheckReport?
+    /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or there is none.
+    public internal(set) var manifestFailure: String?
     public let missing: [Missing]
     public let skipped: [Skipped]
 
@@ -57,6 +61,8 @@ public struct PrefetchReport: Sendable, Equatable {
         public let chain: [String]
         /// An earlier visit has it, and that goes on being served.
         public let isKeptFromBefore: Bool
+        /// Something came, and was not what a manifest requires.
+        let isAltered: Bool
     }
 
     public struct Host: Sendable, Equatable {
@@ -115,11 +121,12 @@ public struct PrefetchReport: Sendable, Equatable {
         nofollow = NofollowPolicy(rawValue: plan.manners.nofollow.rawValue) ?? .pages
         noindex = plan.manners.obeysNoindex ? .obey : .ignore
         isHeldBack = report.isHeldBack
+        hasShrunk = report.hasShrunk
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
                 isGone: missing.failure.isGone, chain: missing.chain.map(\.href),
-                isKeptFromBefore: missing.isKeptFromBefore)
+                isKeptFromBefore: missing.isKeptFromBefore, isAltered: missing.failure.isAltered)
         }
         skipped = report.skipped.map { skipped in
             Skipped(
@@ -152,6 +159,8 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("nofollow", nofollow.rawValue)
             object.member("noindex", noindex.rawValue)
             object.member("heldBack", isHeldBack)
+            object.member("shrunk", hasShrunk)
+            object.memberIfPresent("manifestFailure", manifestFailure)
             object.memberIfPresent("limit", limit)
             object.member("traps", traps)
             object.member("hosts") { list in

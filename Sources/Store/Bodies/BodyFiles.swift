@@ -11,18 +11,40 @@ struct BodyFiles {
         self.folder = folder
     }
 
-    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. A file that was cut short is not.
-    mutating func add(_ source: String, sha256 hex: String, byteCount: Int) {
-        if has(sha256: hex, byteCount: byteCount) {
+    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. One that was cut short there, or whose
+    /// bytes have changed, is not the same.
+    mutating func add(_ source: String, sha256 hex: String) throws(StoreError) {
+        let target = folder.bodyFile(sha256: hex)
+        if try Self.isSame(source, target) {
             unlink(source)
         } else {
-            waiting.append((source, folder.bodyFile(sha256: hex)))
+            waiting.append((source, target))
         }
     }
 
-    func has(sha256 hex: String, byteCount: Int) -> Bool {
-        var known = stat()
-        return stat(folder.bodyFile(sha256: hex), &known) == 0 && Int(known.st_size) == byteCount
+    private static func isSame(_ source: String, _ target: String) throws(StoreError) -> Bool {
+        let (new, held) = (BodyContent.file(path: source), BodyContent.file(path: target))
+        guard let byteCount = held.byteCount, byteCount == new.byteCount else { return false }
+        let file = open(target, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var offset = 0
+        return try new.eachWantedPiece { piece in
+            let bytes = [UInt8](unsafeUninitializedCapacity: piece.count) { buffer, count in
+                while count < piece.count {
+                    let read = pread(
+                        file, buffer.baseAddress?.advanced(by: count), piece.count - count, off_t(offset + count))
+                    if read > 0 { count += read } else if read == 0 || errno != EINTR { break }
+                }
+            }
+            offset += piece.count
+            return piece.withUnsafeBytes { new in
+                bytes.withUnsafeBytes { held in
+                    guard let new = new.baseAddress, let held = held.baseAddress else { return true }
+                    return bytes.count == piece.count && memcmp(new, held, bytes.count) == 0
+                }
+            }
+        }
     }
 
     /// What was taken and is not settled is nobody's.

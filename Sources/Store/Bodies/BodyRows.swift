@@ -9,11 +9,13 @@ struct BodyRows {
     private let addBody: Statement
     private let moveBody: Statement
     private let addContent: Statement
+    private let changeContent: Statement
+    private let keepMD5: Statement
     private let notePack: Statement
     private var files: BodyFiles
     private var packWriter: PackWriter?
-    /// The packs that were looked at: how large they are, 0 for one that is gone.
-    private var packSizes: [Int64: Int64] = [:]
+    /// The rows whose bytes were found to be as they came.
+    private var proven: Set<Int64> = []
     /// What came since the last commit.
     private(set) var openByteCount = 0
 
@@ -21,22 +23,27 @@ struct BodyRows {
         self.folder = folder
         self.connection = connection
         files = BodyFiles(folder)
-        findBody = try connection.prepare("SELECT id, pack, start FROM body WHERE sha256 = ? AND form = ?")
+        findBody = try connection.prepare("SELECT id, pack, start, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
-            "INSERT INTO body (sha256, form, size, title, pack, start) VALUES (?, ?, ?, ?, ?, ?)")
+            "INSERT INTO body (sha256, form, size, title, pack, start, md5) VALUES (?, ?, ?, ?, ?, ?, ?)")
         moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
+        changeContent = try connection.prepare("UPDATE content SET bytes = ? WHERE body = ?")
+        keepMD5 = try connection.prepare("UPDATE body SET md5 = ? WHERE sha256 = ?")
         notePack = try connection.prepare("INSERT OR REPLACE INTO pack (number, size) VALUES (?, ?)")
     }
 
     /// The row that the body has, or gets.
     mutating func row(of body: NewBody) throws(StoreError) -> Int64 {
-        if case .file(let path) = body.content { files.add(path, sha256: body.sha256.hex, byteCount: body.byteCount) }
+        if case .file(let path) = body.content { try files.add(path, sha256: body.sha256.hex) }
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form)) { row in
-            (row: row.integer(0), place: row.optionalInteger(1).map { PackPlace(pack: $0, start: row.integer(2)) })
+            Known(
+                row: row.integer(0), place: row.optionalInteger(1).map { PackPlace(pack: $0, start: row.integer(2)) },
+                lacksMD5: row.integer(3) != 0)
         }
         if let known {
-            try mend(known.row, known.place, body)
+            try mend(known, body)
+            if known.lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5.bytes), .blob(body.sha256.bytes)) }
             return known.row
         }
         openByteCount += body.links.count
@@ -49,28 +56,44 @@ struct BodyRows {
         }
         try addBody.run(
             .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)), .optional(body.title),
-            .optional(place?.pack), .optional(place?.start))
+            .optional(place?.pack), .optional(place?.start), body.md5.map { .blob($0.bytes) } ?? .null)
         let row = connection.lastInsertedRow
         try addContent.run(.integer(row), .blob(body.links), inline)
         return row
     }
 
-    /// A body that is known, but whose pack or file has been lost or cut short, is kept anew.
-    private mutating func mend(_ row: Int64, _ place: PackPlace?, _ body: NewBody) throws(StoreError) {
-        guard case .bytes(let bytes) = body.content, bytes.count > Limits.inlineBody else { return }
-        if let place {
-            guard size(ofPack: place.pack) < place.start + Int64(bytes.count) else { return }
+    private struct Known {
+        let row: Int64
+        let place: PackPlace?
+        let lacksMD5: Bool
+    }
+
+    /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are good ones. Each is
+    /// compared once in a run.
+    private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
+        guard case .bytes(let bytes) = body.content, proven.insert(known.row).inserted else { return }
+        if try held(known, body) == bytes { return }
+        if bytes.count > Limits.inlineBody {
+            let place = try pack(bytes)
+            try moveBody.run(.integer(place.pack), .integer(place.start), .integer(known.row))
         } else {
-            // Earlier larders kept such bodies elsewhere.
-            let isInline = try connection.prepare("SELECT bytes IS NOT NULL FROM content WHERE body = ?").first(
-                .integer(row)
-            ) {
-                $0.integer(0) != 0
-            }
-            guard isInline != true, !files.has(sha256: body.sha256.hex, byteCount: bytes.count) else { return }
+            try moveBody.run(.null, .null, .integer(known.row))
+            try changeContent.run(.blob(bytes), .integer(known.row))
         }
-        let place = try pack(bytes)
-        try moveBody.run(.integer(place.pack), .integer(place.start), .integer(row))
+    }
+
+    /// What is there of the bytes.
+    private func held(_ known: Known, _ body: NewBody) throws(StoreError) -> [UInt8]? {
+        if let place = known.place {
+            return try Pack(place.pack, in: folder).read(from: place.start, byteCount: body.byteCount)
+        }
+        let inline = try connection.prepare("SELECT bytes FROM content WHERE body = ?").first(.integer(known.row)) {
+            $0.optionalBlob(0)
+        }
+        if let inline = inline ?? nil { return inline }
+        // Earlier larders kept smaller ones in files as well.
+        let file = BodyContent.file(path: folder.bodyFile(sha256: body.sha256.hex))
+        return file.byteCount == body.byteCount ? try file.load() : nil
     }
 
     private mutating func pack(_ bytes: [UInt8]) throws(StoreError) -> PackPlace {
@@ -88,24 +111,16 @@ struct BodyRows {
         return writer
     }
 
-    /// How much of a pack there is, be it committed or not; 0 where it is gone.
-    private mutating func size(ofPack number: Int64) -> Int64 {
-        if let packWriter, packWriter.pack.number == number { return packWriter.end }
-        if let known = packSizes[number] { return known }
-        let size = Pack(number, in: folder).byteCount ?? 0
-        packSizes[number] = size
-        return size
-    }
-
     /// Looked up by its digest: its number may have become another's since somebody read it.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
-        let known = try findBody.first(.blob(body.sha256), .text(body.form), read: { $0.integer(0) })
-        guard let known else {
+        let known = try findBody.first(.blob(body.sha256), .text(body.form)) { ($0.integer(0), $0.integer(3) != 0) }
+        guard let (row, lacksMD5) = known else {
             throw StoreError(
                 .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more"
             )
         }
-        return known
+        if lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5), .blob(body.sha256)) }
+        return row
     }
 
     /// Every body that has a row now is whole, and stays. Comes before the commit.
@@ -124,14 +139,14 @@ struct BodyRows {
 
     mutating func rollBack() {
         openByteCount = 0
-        packSizes.removeAll()
+        proven.removeAll()
         files.forget()
         packWriter?.rollBack()
     }
 
     /// Packs may be changed by others from here on, until a body is added.
     mutating func letGo() {
-        packSizes.removeAll()
+        proven.removeAll()
         packWriter = nil
     }
 }

@@ -1,13 +1,18 @@
 package import Digest
 
 extension StoreReader {
-    /// The MD5 of a body's bytes: the one that is kept, else the one that they have. Nil for a body that is gone.
+    /// The MD5 of a body: the one that is kept, else the one that its bytes have. Nil for a body that is gone, or damaged.
     package func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let kept = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return kept }
         guard let content = try content(of: body) else { return nil }
         var stream = DigestStream(.md5)
-        try content.eachPiece { stream.update($0) }
-        return stream.finish()
+        var proof = DigestStream(.sha256)
+        try content.eachPiece { piece in
+            stream.update(piece)
+            proof.update(piece)
+        }
+        let md5 = stream.finish()
+        return proof.finish().bytes == body.sha256 ? md5 : nil
     }
 }
 

@@ -9,6 +9,9 @@ package struct RequestKey: Hashable, Sendable {
 
     package static let get = RequestKey(stored: "")
 
+    /// Stands beside a site's name for the manifest that is in force in a visit: no request is ever answered by it.
+    package static let manifest = RequestKey(stored: "manifest")
+
     /// A HEAD is answered by what a GET got.
     package init(method: String, body: Span<UInt8>) {
         let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")

@@ -36,7 +36,7 @@ package final class NoteBook {
             """
             PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS served (url INTEGER PRIMARY KEY, at INTEGER NOT NULL) STRICT;
-            \(missTable)\(verdictTable)
+            \(missTable)\(verdictTable)\(damageTable)
             """, doing: "set up")
         try addLaterColumns(connection)
         return connection

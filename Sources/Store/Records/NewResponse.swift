@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 
 /// What was learnt about one URL, for the writer to keep.
 package struct NewResponse: Sendable {
@@ -55,6 +55,8 @@ package struct NewBody: Sendable {
     package let content: BodyContent
     package let byteCount: Int
     let sha256: Digest
+    /// Where somebody has computed it: then nobody has to again.
+    package var md5: Digest?
 
     /// Equal for equal contents.
     package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }

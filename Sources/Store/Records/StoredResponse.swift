@@ -17,7 +17,7 @@ package struct StoredResponse: Sendable, Equatable {
     /// When it was asked for, and when the answer came: seconds since 1970.
     package let requested: Int64
     package let fetched: Int64
-    package let body: StoredBody?
+    package var body: StoredBody?
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
@@ -49,7 +49,7 @@ package struct StoredBody: Sendable, Equatable {
     package let byteCount: Int
     package let title: String?
     /// Nil until something asks for it.
-    package let md5: [UInt8]?
+    package var md5: [UInt8]?
 }
 
 /// What the whole store holds.

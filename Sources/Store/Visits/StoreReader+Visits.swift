@@ -1,4 +1,17 @@
 extension StoreReader {
+    /// How many pages the newest visit of the site has that is served, or was, and has any.
+    package func pageCount(of site: Site) throws(StoreError) -> Int {
+        guard let published = site.published else { return 0 }
+        let count = try prepare(
+            """
+            SELECT count(*) FROM response JOIN visit ON visit.id = response.visit
+            WHERE visit.site = ? AND visit.id <= ? AND response.role = 0 AND response.body IS NOT NULL
+            GROUP BY visit.id ORDER BY visit.id DESC
+            """
+        ).first(.integer(site.id), .integer(published)) { Int($0.integer(0)) }
+        return count ?? 0
+    }
+
     /// What readers would find different if the second visit were published instead of the first.
     ///
     /// A visit shows, for each address, the newest response of its site that is not newer than itself, so that an address

@@ -9,4 +9,26 @@ extension StoreWriter {
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
         }
     }
+
+    /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites stay. The bodies go
+    /// with the next collection.
+    ///
+    /// - Returns: How many addresses that were.
+    package func remove(addresses isMeant: (String) -> Bool) throws(StoreError) -> Int {
+        var urls: [Int64] = []
+        try alone(doing: "remove from") { () throws(StoreError) in
+            try eachRow(
+                """
+                SELECT id, href FROM url WHERE EXISTS (
+                    SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
+                """
+            ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+            try transaction { () throws(StoreError) in
+                for url in urls {
+                    try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
+                }
+            }
+        }
+        return urls.count
+    }
 }

@@ -7,6 +7,10 @@ enum HelpCommand {
             terminal.say(overview)
             return .done
         }
+        if let topic = HelpTopic.all.first(where: { $0.name == name }) {
+            terminal.say(topic.text)
+            return .done
+        }
         guard let entry = CommandEntry.named(name) else {
             terminal.fail(CommandEntry.unknown(name))
             return .usage
@@ -24,13 +28,18 @@ enum HelpCommand {
             Commands
             \(commands.joined(separator: "\n"))
 
-            larder help COMMAND explains one; larder --version says which version this is.
+            \(Wrapping.lines(more))
 
             \(Wrapping.lines(exitStatus))
             """
     }
 
     static let promise = "stocks web pages before you go offline, and serves them back as they were"
+
+    private static let more = """
+        larder help COMMAND explains one, larder help rules and larder help policies what options name; larder --version says
+        which version this is.
+        """
 
     static let exitStatus = """
         Exit status: 0 done; 1 done, but something is missing, failed or differs; 2 the command line or a manifest is wrong;

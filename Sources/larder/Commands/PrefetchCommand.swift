@@ -27,9 +27,11 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named in place of addresses: a file that is there, or ends as one does.
+    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what is said to be.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
-        let manifests = arguments.operands.filter { $0.hasSuffix(".json") }
+        let manifests =
+            arguments.has(.manifest)
+            ? arguments.operands : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
             throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
@@ -39,11 +41,20 @@ enum PrefetchCommand {
 
     static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
+        if report.hasShrunk {
+            terminal.fail(
+                "\(report.site): less than half of its pages came, as when a login or the portal of a network answers, so that "
+                    + "the visit is not served; if that is right, run the same command with --allow-shrink")
+            return .incomplete
+        }
         if report.isHeldBack {
             terminal.fail(
                 "\(report.site): bundles do not verify, so that the visit is not served; "
                     + "put right what is told above at the origin, then run the same command again")
             return .incomplete
+        }
+        if let failure = report.manifestFailure {
+            terminal.fail("\(failure); the last known manifest of \(report.site) holds")
         }
         guard report.isPublished else {
             let reason =

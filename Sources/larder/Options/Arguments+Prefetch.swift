@@ -10,7 +10,7 @@ extension Arguments {
         options.scope.depth = try numberIfGiven(.depth, in: 0...65_000)
         options.sitemaps = texts(.sitemap)
         options.guesses = !has(.noGuesses)
-        options.connectionsPerHost = try number(.perHost, in: 1...256)
+        options.connectionsPerHost = try numberIfGiven(.perHost, in: 1...256)
         options.robots = try choice(.robots)
         options.nofollow = try choice(.nofollow)
         options.noindex = try choice(.noindex)
@@ -19,11 +19,12 @@ extension Arguments {
         options.limits.time = try time(.maxTime)
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.rules = texts(.rule)
+        options.allowsShrinking = has(.allowShrink)
         options.network = try networkOptions()
         return options
     }
 
-    private func networkOptions() throws(UsageError) -> NetworkOptions {
+    func networkOptions() throws(UsageError) -> NetworkOptions {
         var network = NetworkOptions()
         network.userAgent = text(.userAgent)
         network.headers = texts(.header)

@@ -30,6 +30,27 @@ struct CommandEntry: Sendable {
                 """
             ], run: PrefetchCommand.run),
         CommandEntry(
+            name: "preload", operands: "MANIFEST|URL...", operandCount: 1...1000,
+            summary: "ask a manifest what is current, and fetch only what differs",
+            examples: [
+                "larder preload https://example.com/weex/config",
+                "larder preload manifests/demo.json --base https://example.com/",
+                "larder preload https://example.com/md5sums.txt --strict",
+            ],
+            options: Option.preload,
+            notes: [
+                """
+                A bundle that is held with the digest that the manifest gives is not asked for. All that are required change
+                together: they are served when each of them verifies, and until then the last good set is. So it is when the
+                network is down: the exit status is 0, and the report says from when the set is.
+                """,
+                """
+                Exit status 1 says that something came that does not verify, or is gone; 3 that nothing could be had, and
+                nothing is held yet. The manifest stays with its site: larder update holds against it what it fetches.
+                """,
+                "Forms of manifest: \(CheckOptions.formats.joined(separator: ", ")).",
+            ], run: PreloadCommand.run),
+        CommandEntry(
             name: "update", operands: "[SITE...]", operandCount: 0...1000,
             summary: "fetch what has changed of the sites that are held",
             examples: ["larder update", "larder update example.com"],
@@ -232,9 +253,12 @@ struct CommandEntry: Sendable {
             examples: ["larder sites", "larder sites --json"],
             options: [.store, .json, .quiet], run: SitesCommand.run),
         CommandEntry(
-            name: "remove", operands: "SITE", operandCount: 1...1,
-            summary: "remove a site with all its visits",
-            examples: ["larder remove https://example.com/", "larder remove example.com"],
+            name: "remove", operands: "SITE|URL|PATTERN", operandCount: 1...1,
+            summary: "remove a site with all its visits, or URLs out of all visits",
+            examples: [
+                "larder remove https://example.com/", "larder remove https://example.com/old/video.mp4",
+                "larder remove 'https://example.com/old/**'",
+            ],
             options: [.store, .quiet], notes: ["The room comes back with larder gc."], run: RemoveCommand.run),
         CommandEntry(
             name: "open", operands: "[SITE|URL]", operandCount: 0...1,
@@ -270,9 +294,9 @@ struct CommandEntry: Sendable {
             examples: ["larder demo", "larder demo --once"],
             options: [.port.otherwise("0"), .once, .quiet], run: DemoCommand.run),
         CommandEntry(
-            name: "help", operands: "[COMMAND]", operandCount: 0...1,
+            name: "help", operands: "[COMMAND|rules|policies]", operandCount: 0...1,
             summary: "explain larder or one of its commands",
-            examples: ["larder help prefetch"], options: [], run: HelpCommand.run),
+            examples: ["larder help prefetch", "larder help rules"], options: [], run: HelpCommand.run),
     ]
 
     /// What to say of a word that is none of them.

@@ -3,13 +3,17 @@ internal import LarderKit
 /// What `prefetch`, `update` and `plan` understand.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .base] + scopeOptions + mannerOptions + heldOptions
+        [.store, .json, .quiet, .verbose, .progress, .base, .manifest] + scopeOptions + mannerOptions + heldOptions
         + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
         [.store, .json, .quiet, .verbose, .progress]
         + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+
+    static let preload: [Option] =
+        [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict]
+        + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
 
     private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
 
@@ -21,7 +25,7 @@ extension Option {
     static let mannerOptions: [Option] = [
         .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
     ]
-    static let heldOptions: [Option] = [.fetchPolicy, .rule, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -52,6 +56,16 @@ extension Option {
         name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
         group: .scope)
 
+    static let manifest = Option(
+        name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called", standard: nil,
+        place: .commandLine)
+    static let requisites = Option(
+        name: "--requisites", value: "WHICH", help: "all: what the bundles need comes along; none: the bundles alone",
+        standard: "all")
+    static let strict = Option(
+        name: "--strict", value: nil,
+        help: "exit with 1 where anything could not be had, though the last good set is served",
+        standard: nil)
     static let sample = Option(
         name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
     static let robots = Option(
@@ -92,8 +106,13 @@ extension Option {
             + "not at all, reload loads everything again",
         standard: "revalidate", group: .held)
     static let rule = Option(
-        name: "--rule", value: "RULE", help: "what you want otherwise than servers say: '/api/** max-age=600'",
+        name: "--rule", value: "RULE",
+        help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
         standard: nil, group: .held, repeats: true)
+
+    static let allowShrink = Option(
+        name: "--allow-shrink", value: nil,
+        help: "serve a visit that has less than half of the pages of the one before", standard: nil, group: .held)
 
     static let proxy = Option(
         name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",

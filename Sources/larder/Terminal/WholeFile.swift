@@ -21,6 +21,11 @@ enum WholeFile {
         }
     }
 
+    static func isThere(_ path: String) -> Bool {
+        var kind = stat()
+        return stat(path, &kind) == 0 && kind.st_mode & S_IFMT == S_IFREG
+    }
+
     private static func put(_ text: String, _ path: String, _ flags: Int32) throws(FileError) {
         let file = open(path, flags, 0o644)
         guard file >= 0 else { throw FileError(path, errno) }

@@ -45,7 +45,7 @@ enum EarlierStore {
             COMMIT;
             """)
         var files = BodyFiles(folder)
-        files.add(try BodyFiles.write(large, in: folder), sha256: sha256(large).hex, byteCount: large.count)
+        try files.add(BodyFiles.write(large, in: folder), sha256: sha256(large).hex)
         try files.settle()
     }
 

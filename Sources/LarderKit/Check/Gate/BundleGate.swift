@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Crawl
 internal import Fetch
 internal import Store
 internal import Web
@@ -18,9 +19,9 @@ struct BundleGate: Sendable {
         targets = try CheckTarget.all(of: manifest)
     }
 
-    /// Where the manifest says that its site starts.
+    /// Where the manifest says that its site starts; empty where it says no such thing.
     ///
-    /// - Throws: `LarderError` of kind `.input` when it says no such thing.
+    /// - Throws: `LarderError` of kind `.input` for what is no address to start at.
     func start() throws(LarderError) -> [WebURL] {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
@@ -35,11 +36,46 @@ struct BundleGate: Sendable {
             }
             start.append(url.key)
         }
-        guard !start.isEmpty else {
-            throw LarderError(
-                .input, "\(manifest.name) does not say where the site starts: give it \"start\": [\"https://...\"]")
-        }
         return start
+    }
+
+    /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is, else the
+    /// origin of the first.
+    func home() throws(LarderError) -> WebURL {
+        if let root = manifest.bases[0].root { return root.key }
+        guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
+            throw LarderError(
+                .input,
+                "\(manifest.name) lists no bundles, and does not say where the site starts: give it \"start\": [\"https://...\"]"
+            )
+        }
+        return origin
+    }
+
+    /// What the bundles have to be.
+    var requirements: Requirements {
+        var requirements = Requirements()
+        for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
+        return requirements
+    }
+
+    /// The bundles with where they are.
+    var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
+
+    /// Those without which the set is not complete.
+    var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
+
+    /// How often it was asked for.
+    var requestCount: Int { manifest.answers.count }
+
+    /// Whether it is the very same that is kept.
+    func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
+
+    /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
+    func documents(ofSite name: String) -> [CrawlPlan.Document] {
+        let kept = KeptManifest(manifest)
+        return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
+            + manifest.answers.map { CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes) }
     }
 
     /// The site's name, where the manifest gives one.
@@ -52,12 +88,13 @@ struct BundleGate: Sendable {
             options.scope.extent = extent
         }
         if let depth = wishes.depth { options.scope.depth = depth }
-        options.scope.include += wishes.include
-        options.scope.exclude += wishes.exclude
+        // What an earlier run was told is said again.
+        options.scope.include += wishes.include.filter { !options.scope.include.contains($0) }
+        options.scope.exclude += wishes.exclude.filter { !options.scope.exclude.contains($0) }
         if let nofollow = wishes.nofollow { options.nofollow = NofollowPolicy(rawValue: nofollow.rawValue) }
         if let noindex = wishes.noindex.flatMap({ RobotsPolicy(rawValue: $0.rawValue) }) { options.noindex = noindex }
         options.network.headers += wishes.headers
-        options.rules += wishes.rules
+        options.rules += wishes.rules.filter { !options.rules.contains($0) }
         if let policy = wishes.policy.flatMap({ Policy(rawValue: $0.rawValue) }) { options.policy = policy }
     }
 
@@ -66,7 +103,11 @@ struct BundleGate: Sendable {
 
     /// What the larder would show of the bundles if the visit were published, all of whose responses are stored by now. It
     /// may be published when the report is clean. Blocks.
-    func report(onVisit visit: Int64, _ interruption: Interruption = Interruption()) throws(StoreError) -> CheckReport {
+    ///
+    /// - Parameter refused: what came and did not match, by URL.
+    func report(
+        onVisit visit: Int64, refused: [String: String] = [:], _ interruption: Interruption = Interruption()
+    ) throws(StoreError) -> CheckReport {
         let folder = folder
         let targets = targets
         let found = try WorkTeam.share(targets.count, named: "larder-gate", interruption) {
@@ -75,7 +116,13 @@ struct BundleGate: Sendable {
             while let number = next() {
                 let url = targets[number].urls[0]
                 let examination = try bundles.examination(of: targets[number].bundle, at: url)
-                give(number, CheckReport.Finding(url: url.href, examination))
+                var finding = CheckReport.Finding(url: url.href, examination)
+                if finding.verdict != .verified, let refusal = refused[url.key.href] {
+                    finding = CheckReport.Finding(
+                        url: url.href, verdict: .mismatch, detail: "the server sent another one: \(refusal)",
+                        remarks: finding.remarks)
+                }
+                give(number, finding)
             }
         }
         let items = zip(targets, found).map { target, finding in
@@ -83,18 +130,12 @@ struct BundleGate: Sendable {
                 name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
                 findings: [finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))])
         }
-        try VerdictNotes.keep(zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
-        return CheckReport(
+        let report = CheckReport(
             subject: .manifest(manifest.name), places: ["visit \(visit)"], items: items, failsOn: failsOn)
-    }
-}
-
-extension Larder {
-    /// The gate of a manifest: a file, or an URL. Blocks.
-    func gate(
-        _ manifest: String, options: CheckOptions = CheckOptions(), interruption: Interruption = Interruption()
-    ) throws(LarderError) -> BundleGate {
-        let source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
-        return try BundleGate(source, options: options, folder: folder)
+        // What did not pass is not what is shown, of which the manifest before tells.
+        if report.isClean {
+            try VerdictNotes.keep(zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
+        }
+        return report
     }
 }

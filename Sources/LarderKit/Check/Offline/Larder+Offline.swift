@@ -20,12 +20,12 @@ extension Larder {
             let scope: Scope
             let held: Site
             let reader: StoreReader
-            let settings: SiteSettings
+            let settings: SitePlan
             let report: CheckReport
             do throws(StoreError) {
                 reader = try StoreReader(folder)
                 held = try Self.site(named: site, in: reader.sites())
-                settings = SiteSettings(text: held.settings)
+                settings = SitePlan(text: held.settings)
             } catch {
                 throw LarderError(lookingUp: error)
             }

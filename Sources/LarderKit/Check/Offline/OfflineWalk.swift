@@ -25,7 +25,7 @@ struct OfflineWalk {
 
     private static let mostRedirects = 20
 
-    init(_ reader: StoreReader, _ scope: Scope, _ settings: SiteSettings) {
+    init(_ reader: StoreReader, _ scope: Scope, _ settings: SitePlan) {
         self.reader = reader
         self.scope = scope
         obeysRobots = settings.robots == .obey

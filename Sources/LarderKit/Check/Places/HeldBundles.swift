@@ -51,20 +51,18 @@ struct HeldBundles {
         try md5s.keep(in: folder)
     }
 
-    private static let isGone = Examination.missing("its bytes are gone or cut short; see: larder fsck")
+    private static let isGone = Examination.missing("its bytes are gone, or damaged on the disk; see: larder fsck")
 
     private static let known: Set<DigestAlgorithm> = [.md5, .sha256]
 }
 
 extension StoreReader {
-    /// The answer with a body that a URL leads to, by way of stored redirects. In a visit it is the visit's own or, where that
-    /// got none, what is shown until then.
+    /// The answer with a body that a URL leads to, by way of stored redirects; of a visit, as it is shown once that is published.
     func answer(at url: WebURL, visit: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
         var url = url
         for _ in 0...20 {
-            var found: StoredResponse?
-            if let visit { found = try response(for: url.href, ofVisit: visit) }
-            if found == nil { found = try response(for: url.href) }
+            let found =
+                if let visit { try response(for: url.href, shownBy: visit) } else { try response(for: url.href) }
             guard let response = found else { return nil }
             if let body = response.body { return (response, body) }
             let location = HTTPFields(block: response.fields.utf8.span)["Location"]

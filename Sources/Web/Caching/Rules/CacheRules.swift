@@ -9,6 +9,10 @@ package struct CacheRules: Sendable {
         package var policy: CachePolicy?
         /// Whether a URL that is not held may be answered by the same without its query.
         package var dropsQuery: Bool?
+        /// Which answers are not kept; nil where the rule says nothing of it.
+        package var refusal: Refusal?
+        /// As a person wrote it.
+        package var text = ""
 
         package init(pattern: URLGlob? = nil, mediaType: MediaTypePattern? = nil) {
             self.pattern = pattern
@@ -17,6 +21,25 @@ package struct CacheRules: Sendable {
 
         func matches(_ url: WebURL, _ type: MediaType?) -> Bool {
             (pattern?.matches(url) ?? true) && (mediaType?.matches(type) ?? true)
+        }
+    }
+
+    /// What an answer that a rule refuses is like, beside its URL and type: all of these.
+    package struct Refusal: Sendable, Hashable {
+        var status: Int?
+        var largerThan: Int?
+        var smallerThan: Int?
+        /// Stands in the beginning of the body.
+        var words: [UInt8]?
+
+        func fits(_ subject: ResponseInspection.Subject, byteCount: Int) -> Bool {
+            if let status, subject.status != status { return false }
+            if let largerThan, byteCount <= largerThan { return false }
+            if let smallerThan, byteCount >= smallerThan { return false }
+            guard let words, let first = words.first else { return true }
+            return subject.beginning.indices.contains { place in
+                subject.beginning[place] == first && subject.beginning[place...].starts(with: words)
+            }
         }
     }
 
@@ -33,10 +56,29 @@ package struct CacheRules: Sendable {
 
     package func storage(for url: WebURL, _ type: MediaType?) -> StoragePolicy? { first(\.storage, url, type) }
 
+    /// The rule by which nothing of the URL is to be on the disk; nil where it may be.
+    package func storageBan(for url: WebURL, _ type: MediaType?) -> Rule? {
+        let rule = rules.first { $0.storage != nil && $0.matches(url, type) }
+        return rule?.storage == .allowed ? nil : rule
+    }
+
     /// The policy for a request. Until a response is known, by which to know the type, rules for a type do not count.
     package func policy(for url: WebURL, _ type: MediaType? = nil) -> CachePolicy? { first(\.policy, url, type) }
 
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
+
+    /// The rule that says that the answer is not kept.
+    package func refusal(of subject: ResponseInspection.Subject, byteCount: Int) -> Rule? {
+        rules.first { rule in
+            guard let refusal = rule.refusal, rule.matches(subject.url, subject.fields.contentType) else {
+                return false
+            }
+            return refusal.fits(subject, byteCount: byteCount)
+        }
+    }
+
+    /// Nobody has to look at an answer for their sake.
+    package var refusesNothing: Bool { inspection.acceptsAll && rules.allSatisfy { $0.refusal == nil } }
 
     private func first<Value>(_ answer: KeyPath<Rule, Value?>, _ url: WebURL, _ type: MediaType?) -> Value? {
         for rule in rules {
@@ -63,16 +105,23 @@ extension CacheRules.Rule {
     ///
     /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds, `allowed`,
     /// `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies; `no-query` lets an answer
-    /// without the query stand in.
+    /// without the query stand in. `refuse` keeps no answer that matches and, with `status=`, `larger-than=`,
+    /// `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
     package init(_ text: String) throws(Mistake) {
         var words = text.utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.text($0) }[...]
         guard let first = words.popFirst() else { throw .empty }
         guard let pattern = URLGlob(first) else { throw .pattern(first) }
         self.init(pattern: pattern)
+        self.text = text
+        var conditions = CacheRules.Refusal()
+        var lastCondition: String?
         for word in words {
-            guard set(word) else { throw .setting(word) }
+            if conditions.set(word) { lastCondition = word } else if !set(word) { throw .setting(word) }
         }
-        guard lifetime != nil || storage != nil || policy != nil || dropsQuery != nil else { throw .nothingSet }
+        if refusal != nil { refusal = conditions } else if let lastCondition { throw .setting(lastCondition) }
+        guard lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || refusal != nil else {
+            throw .nothingSet
+        }
     }
 
     private mutating func set(_ word: String) -> Bool {
@@ -90,6 +139,9 @@ extension CacheRules.Rule {
         case ("policy", let value?):
             policy = CachePolicy(rawValue: value)
             return policy != nil
+        case ("refuse", nil):
+            refusal = CacheRules.Refusal()
+            return true
         case ("no-query", nil):
             dropsQuery = true
             return true
@@ -98,5 +150,57 @@ extension CacheRules.Rule {
             return storage != nil
         default: return false
         }
+    }
+}
+
+extension CacheRules.Refusal {
+    /// False for a word that is no condition.
+    fileprivate mutating func set(_ word: String) -> Bool {
+        let parts = word.utf8.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty else { return false }
+        switch HTTPGrammar.text(parts[0]) {
+        case "status":
+            guard let number = HTTPGrammar.cappedInteger(parts[1]), (100...599).contains(number) else { return false }
+            status = Int(number)
+        case "larger-than":
+            guard let size = Self.size(parts[1]) else { return false }
+            largerThan = size
+        case "smaller-than":
+            guard let size = Self.size(parts[1]) else { return false }
+            smallerThan = size
+        case "text":
+            words = Self.decoded(parts[1])
+        default:
+            return false
+        }
+        return true
+    }
+
+    /// `500`, `20k`, `3M`, `1G`: powers of 1000.
+    private static func size(_ text: Substring.UTF8View.SubSequence) -> Int? {
+        let unit: Int
+        switch text.last {
+        case UInt8(ascii: "k"): unit = 1000
+        case UInt8(ascii: "M"): unit = 1_000_000
+        case UInt8(ascii: "G"): unit = 1_000_000_000
+        default: unit = 1
+        }
+        guard let number = HTTPGrammar.cappedInteger(unit == 1 ? text : text.dropLast()) else { return nil }
+        return Int(number) * unit
+    }
+
+    private static func decoded(_ text: Substring.UTF8View.SubSequence) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = text[...]
+        while let byte = rest.popFirst() {
+            let digits = rest.prefix(2)
+            if byte == UInt8(ascii: "%"), digits.count == 2, let value = UInt8(HTTPGrammar.text(digits), radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
     }
 }

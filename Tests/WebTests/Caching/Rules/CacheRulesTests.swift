@@ -31,6 +31,8 @@ struct CacheRulesTests {
             ("/a max-age=-1", .setting("max-age=-1")), ("/a policy=sometimes", .setting("policy=sometimes")),
             ("/a type=css max-age=1", .setting("type=css")), ("/a never", .setting("never")),
             ("/a no-query=1", .setting("no-query=1")), ("/a =", .setting("=")),
+            ("/a status=200", .setting("status=200")), ("/a refuse status=9", .setting("status=9")),
+            ("/a refuse larger-than=1X", .setting("larger-than=1X")), ("/a refuse text=", .setting("text=")),
             (String(repeating: "a", count: 2000), .pattern(String(repeating: "a", count: 2000))),
         ] as [(String, CacheRules.Rule.Mistake)])
     func `a rule that cannot be read says why`(text: String, mistake: CacheRules.Rule.Mistake) {

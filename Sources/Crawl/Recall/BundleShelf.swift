@@ -1,0 +1,93 @@
+package import Bundles
+internal import Digest
+package import Store
+package import Web
+
+/// Finds what is held of bundles as they have to be. It belongs to one thread, as its reader does.
+///
+/// Digests that the store knows are believed: the SHA-256 of a body is its key, and its MD5 is kept once computed. A body that
+/// somebody found damaged, or whose bytes are gone, is not held.
+package final class BundleShelf {
+    private let reader: StoreReader
+    private let provesBytes: Bool
+    private var damage: DamageMarks
+
+    private static let mostRedirects = 20
+
+    /// - Parameter provesBytes: bodies are read and hashed, whatever is known of them.
+    package init(
+        _ reader: StoreReader, _ folder: StoreFolder, provesBytes: Bool = false
+    ) throws(StoreError) {
+        self.reader = reader
+        self.provesBytes = provesBytes
+        damage = try DamageMarks(folder)
+    }
+
+    /// What the address answered as the bundle has to be: what is shown or, where that is not so, the newest of any visit.
+    /// A redirect, where it leads to such a body.
+    package func response(for url: WebURL, as bundle: Bundle) throws(StoreError) -> StoredResponse? {
+        try response(for: url, as: bundle, redirects: 0)
+    }
+
+    private func response(
+        for url: WebURL, as bundle: Bundle, redirects: Int
+    ) throws(StoreError) -> StoredResponse? {
+        if let shown = try reader.response(for: url.key.href),
+            let fitting = try fitting(shown, url, bundle, redirects)
+        {
+            return fitting
+        }
+        for row in try reader.rows(of: url.key.href) where row.response.request == .get {
+            if let fitting = try fitting(row.response, url, bundle, redirects) { return fitting }
+        }
+        return nil
+    }
+
+    /// With the MD5 of its body, where that had to be computed.
+    private func fitting(
+        _ response: StoredResponse, _ url: WebURL, _ bundle: Bundle, _ redirects: Int
+    ) throws(StoreError) -> StoredResponse? {
+        if let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url) {
+            guard redirects < Self.mostRedirects, let target = redirect.url else { return nil }
+            return try self.response(for: target, as: bundle, redirects: redirects + 1) == nil ? nil : response
+        }
+        guard (200..<300).contains(response.status), var body = response.body else { return nil }
+        guard try isFitting(&body, bundle) else { return nil }
+        var response = response
+        response.body = body
+        return response
+    }
+
+    private func isFitting(_ body: inout StoredBody, _ bundle: Bundle) throws(StoreError) -> Bool {
+        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isThere(body), try !isDamaged(body) else {
+            return false
+        }
+        let digests = [sha256] + (body.md5.flatMap { Digest(.md5, bytes: $0) }.map { [$0] } ?? [])
+        if let finding = bundle.finding(knowing: digests, byteCount: body.byteCount) {
+            guard finding.verdict == .verified, provesBytes else { return finding.verdict == .verified }
+        }
+        guard let content = try reader.content(of: body) else { return false }
+        let measured = try content.measurement(for: bundle)
+        guard measured.decoded.digest(.sha256) == sha256 else {
+            try damage.note(body)
+            return false
+        }
+        body.md5 = measured.decoded.digest(.md5)?.bytes ?? body.md5
+        return bundle.finding(on: measured).verdict == .verified
+    }
+
+    /// Somebody found it so, and nobody has mended it since.
+    package func isDamaged(_ body: StoredBody) throws(StoreError) -> Bool {
+        try damage.isDamaged(body, reader)
+    }
+}
+
+extension BodyContent {
+    /// The size, the digests that the bundle names, the SHA-256 under which the store keeps it, and the MD5 by which manifests
+    /// ask for it; in constant memory.
+    package func measurement(for bundle: Bundle) throws(StoreError) -> Measurement {
+        let meter = BundleMeter(bundle, and: [.sha256, .md5])
+        try eachPiece { meter.update($0) }
+        return meter.measurement()
+    }
+}

@@ -1,0 +1,89 @@
+internal import Bundles
+internal import Store
+internal import Web
+
+/// A manifest as a visit keeps it.
+struct KeptManifest: Sendable, Equatable {
+    /// Where it was, after whatever led to it.
+    var place: String
+    var declaredBase: String?
+    var bytes: [UInt8]
+
+    init(_ source: ManifestSource) {
+        place = source.name
+        declaredBase = source.declaredBase
+        bytes = source.bytes
+    }
+
+    init?(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) {
+        let fields = HTTPFields(block: response.fields.utf8.span)
+        guard let place = fields["Content-Location"], let body = response.body,
+            let bytes = try reader.content(of: body)?.load()
+        else { return nil }
+        self.place = place
+        self.bytes = bytes
+        declaredBase = fields["Content-Base"]
+    }
+
+    var fields: HTTPFields {
+        var fields: HTTPFields = ["Content-Location": place]
+        if let declaredBase { fields.append("Content-Base", declaredBase) }
+        return fields
+    }
+}
+
+extension Larder {
+    /// The manifest that is in force for what a site shows: the one that its published visit was held against. Nil for none.
+    func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
+        do throws(StoreError) {
+            return try keptManifest(of: site, StoreReader(folder))
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func keptManifest(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
+        try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
+            try KeptManifest(row, reader)
+        }
+    }
+
+    /// What the manifests that are in force require of bodies, whoever brings them in.
+    ///
+    /// - Parameter own: a site that speaks for itself.
+    func requirements(besides own: String? = nil) throws(LarderError) -> Requirements {
+        var requirements = Requirements()
+        guard folder.exists else { return requirements }
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            // Of two that require different things of one body, the younger visit is the one that readers see.
+            for site in try reader.sites().sorted(by: { $0.published ?? 0 > $1.published ?? 0 }) where site.name != own
+            {
+                guard let plan = SitePlan(text: site.settings).manifest,
+                    let kept = try keptManifest(of: site.name, reader)
+                else { continue }
+                requirements.add(try plan.requirements(of: kept))
+            }
+            return requirements
+        } catch {
+            if error.reason == .missing { return requirements }
+            throw LarderError(error)
+        }
+    }
+}
+
+extension ManifestPlan {
+    /// What a manifest that was kept says of bodies.
+    func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
+        do throws(LarderError) {
+            let source = try ManifestSource(kept, options: checkOptions())
+            var requirements = Requirements()
+            for target in try CheckTarget.all(of: source) { requirements.require(target.bundle, at: target.urls[0]) }
+            return requirements
+        } catch {
+            throw StoreError(
+                .unusable, doing: "read the kept manifest", path: kept.place, detail: error.description,
+                advice: "prefetch it again, or remove its site")
+        }
+    }
+}

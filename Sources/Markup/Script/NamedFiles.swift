@@ -1,0 +1,63 @@
+/// The files that a script names by whole addresses, in strings of its own: what an app's bundle loads from wherever that is.
+///
+/// In a page's scripts such strings are more often words than links; of a bundle that a manifest lists, they come along.
+package enum NamedFiles {
+    private static let mostFiles = 4096
+    private static let longest = 2048
+
+    /// The addresses, absolute or from `//` on, each as often as it stands there.
+    package static func addresses(in script: Span<UInt8>) -> [[UInt8]] {
+        script.withUnsafeBufferPointer { bytes in
+            var found: [[UInt8]] = []
+            var index = 0
+            while index < bytes.count, found.count < mostFiles {
+                let quote = bytes[index]
+                index += 1
+                guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") || quote == UInt8(ascii: "`"),
+                    let address = address(in: bytes, from: index, to: quote)
+                else { continue }
+                found.append(address)
+                index += address.count
+            }
+            return found
+        }
+    }
+
+    private static func address(in bytes: Bytes, from start: Int, to quote: UInt8) -> [UInt8]? {
+        var address: [UInt8] = []
+        var index = start
+        while index < bytes.count, bytes[index] != quote {
+            // What is no part of an address ends the look at once, so that it stays linear in the script.
+            guard index - start < longest, isAddressByte(bytes[index]) || isEscapedSlash(bytes, index) else {
+                return nil
+            }
+            if bytes[index] != UInt8(ascii: "\\") { address.append(bytes[index]) }
+            index += 1
+            if address.count == 8, !isWhole(address) { return nil }
+        }
+        guard index < bytes.count, address.count > 8, isWhole(address) else { return nil }
+        let kind = address.withUnsafeBufferPointer { ScriptScanner.kind(ofFile: $0) }
+        return kind?.role == .requisite ? address : nil
+    }
+
+    private static func isWhole(_ address: [UInt8]) -> Bool {
+        address.withUnsafeBufferPointer { bytes in
+            bytes.starts(with: "https://") || bytes.starts(with: "http://")
+                || bytes.starts(with: "//") && bytes[2] != UInt8(ascii: "/")
+        }
+    }
+
+    private static func isEscapedSlash(_ bytes: Bytes, _ index: Int) -> Bool {
+        bytes[index] == UInt8(ascii: "\\") && index + 1 < bytes.count && bytes[index + 1] == UInt8(ascii: "/")
+    }
+
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "<"),
+            UInt8(ascii: ">"), UInt8(ascii: "\\"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "|"),
+            UInt8(ascii: "^"):
+            false
+        default: true
+        }
+    }
+}

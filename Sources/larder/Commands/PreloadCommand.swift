@@ -1,0 +1,117 @@
+internal import LarderKit
+
+/// `larder preload MANIFEST|URL...`
+enum PreloadCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let watch = try Watch(arguments, terminal)
+            let options = try options(arguments, watch)
+            let larder = try arguments.larder
+            let reports = try await watch.during(again: arguments.again) {
+                var reports: [PreloadReport] = []
+                for manifest in arguments.operands {
+                    reports.append(try await larder.preload(manifest, options: options))
+                    if reports.last?.outcome == .interrupted { break }
+                }
+                return reports
+            }
+            if arguments.has(.json) {
+                terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
+            } else {
+                terminal.say(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+            }
+            return reports.reduce(.done) {
+                PrefetchCommand.worse($0, status(of: $1, isStrict: arguments.has(.strict), terminal))
+            }
+        }
+    }
+
+    private static func options(_ arguments: Arguments, _ watch: Watch) throws(UsageError) -> PreloadOptions {
+        var prefetch = PrefetchOptions()
+        watch.watch(&prefetch)
+        var options = PreloadOptions()
+        guard arguments.texts(.base).count <= 1 else {
+            throw UsageError("larder preload takes one --base: run it once for each")
+        }
+        options.base = arguments.text(.base)
+        options.format = arguments.text(.format)
+        options.hasRequisites = try arguments.choice(.requisites) ?? Requisites.all == .all
+        options.connectionsPerHost = try arguments.numberIfGiven(.perHost, in: 1...256)
+        options.network = try arguments.networkOptions()
+        options.progress = prefetch.progress
+        options.fetched = prefetch.fetched
+        return options
+    }
+
+    enum Requisites: String, CaseIterable {
+        case all, none
+    }
+
+    private static func status(
+        of report: PreloadReport, isStrict: Bool, _ terminal: Terminal
+    ) -> ExitStatus {
+        switch report.outcome {
+        case .current, .changed:
+            return isStrict && !report.missing.isEmpty ? .incomplete : .done
+        case .refused:
+            terminal.fail("\(report.manifest): what came does not verify" + rest(of: report))
+            return .incomplete
+        case .unreachable:
+            terminal.fail("\(report.manifest): not everything could be had" + rest(of: report))
+            return report.isServed ? isStrict ? .incomplete : .done : .unable
+        case .interrupted:
+            return .interrupted
+        }
+    }
+
+    private static func rest(of report: PreloadReport) -> String {
+        guard let since = report.sinceDate, let visit = report.visit else {
+            return "; nothing is held yet: try again when it can be"
+        }
+        return "; visit \(visit) of \(since) is served as before"
+    }
+
+    private static let mostShown = 5
+
+    static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
+        var lines: [String] = []
+        let bundles = Quantities.count(report.bundles, "bundle")
+        switch report.outcome {
+        case .current:
+            lines.append("\(report.manifest): \(bundles), all held as it says; nothing fetched")
+        case .changed, .refused, .interrupted:
+            lines.append("\(report.manifest): \(bundles), \(counts(report))")
+        case .unreachable:
+            lines.append("\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(counts(report))")")
+        }
+        if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
+        if report.requisites > 0 { lines.append("  \(Quantities.count(report.requisites, "requisite")) came along") }
+        if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
+        lines += list(report.refused, "refused")
+        lines += list(report.missing, "not to be had")
+        if let visit = report.visit, let since = report.sinceDate {
+            lines.append("  visit \(visit) of \(since) is served")
+        }
+        switch report.outcome {
+        case .changed: lines.append("To look at it: \(arguments.command("serve"))")
+        case .interrupted: lines.append("Interrupted; to go on: \(arguments.again)")
+        case .current, .refused, .unreachable: break
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func counts(_ report: PreloadReport) -> String {
+        "\(Quantities.grouped(report.reused)) reused, \(Quantities.grouped(report.fetched)) fetched, "
+            + "\(Quantities.bytes(report.byteCount)) in \(Quantities.time(report.elapsed))"
+    }
+
+    private static func list(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
+        guard !problems.isEmpty else { return [] }
+        var lines = ["  \(Quantities.grouped(problems.count)) \(word):"]
+        for problem in problems.prefix(mostShown) { lines.append("    \(problem.url): \(problem.reason)") }
+        if problems.count > mostShown {
+            lines.append("    and \(Quantities.grouped(problems.count - mostShown)) more (--json lists them)")
+        }
+        return lines
+    }
+}

@@ -1,0 +1,109 @@
+import Digest
+import Glibc
+import Store
+import TestOrigin
+import Testing
+
+/// `larder preload`, run as a person would run it. So many kills make the long test:
+///
+///     LARDER_KILLS=100 scripts/test --filter PreloadCommandTests
+@Suite struct PreloadCommandTests {
+    private static let kills = getenv("LARDER_KILLS").flatMap { Int(String(cString: $0)) } ?? 10
+    private static let bundleCount = 8
+
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+    }
+
+    /// A release: each bundle says of which it is, and which it is.
+    private func release(_ version: String) {
+        var sums = ""
+        for number in 0..<Self.bundleCount {
+            let body = "\(version) \(number)"
+            sums += DigestStream.digest(.md5, of: Array(body.utf8).span).hex + "  \(number).js\n"
+            origin.on("/\(number).js", .file(body, type: "text/javascript"))
+        }
+        origin.on("/sums", .file(sums, type: "text/plain"))
+    }
+
+    private func preload(_ more: String...) throws -> Command {
+        try Command(["preload", origin.url("/sums")] + more, home: home, environment: ["LARDER_STORE": home.file("s")])
+    }
+
+    /// The releases of which readers see bundles.
+    private func shown() throws -> Set<String> {
+        let reader = try StoreReader(StoreFolder(home.file("s")))
+        var versions: Set<String> = []
+        for number in 0..<Self.bundleCount {
+            let body = try reader.response(for: origin.url("/\(number).js"))?.body
+            let bytes = try body.flatMap { try reader.content(of: $0) }?.load() ?? []
+            let words = String(decoding: bytes, as: UTF8.self).split(separator: " ")
+            versions.insert(words.count == 2 && words[1] == "\(number)" ? String(words[0]) : "damaged")
+        }
+        return versions
+    }
+
+    @Test func `a preload that is killed shows the set before or the new one, never a mixture`() throws {
+        release("r0")
+        #expect(try preload().wait().status == 0)
+        var last = "r0"
+        for number in 1...Self.kills {
+            release("r\(number)")
+            origin.forgetRequests()
+            let run = try preload()
+            // All over the run: after each of the requests, and in what follows the last.
+            let requests = 1 + number % (Self.bundleCount + 1)
+            #expect(origin.waitForRequests(requests))
+            usleep(UInt32(number * 7919 % 23) * 1000)
+            run.signal(SIGKILL)
+            _ = run.wait()
+            let found = try shown()
+            #expect(found == [last] || found == ["r\(number)"], "kill \(number) after \(requests) requests: \(found)")
+            last = found.first ?? last
+        }
+        #expect(try preload().wait().status == 0)
+        #expect(try shown() == ["r\(Self.kills)"])
+    }
+
+    @Test func `the exit status tells a set that does not verify from one that cannot be had`() throws {
+        release("one")
+        let first = try preload().wait()
+        #expect(first.status == 0)
+        #expect(first.output.contains("8 bundles, 0 reused, 8 fetched"))
+        let second = try preload().wait()
+        #expect(second.status == 0)
+        #expect(second.output.contains("8 bundles, all held as it says; nothing fetched"))
+
+        release("two")
+        origin.on("/3.js", .file("another", type: "text/javascript"))
+        let bad = try preload().wait()
+        #expect(bad.status == 1)
+        #expect(bad.output.contains("1 refused"))
+        #expect(bad.errors.contains("is served as before"))
+        #expect(try shown() == ["one"])
+
+        origin.stop()
+        let down = try preload().wait()
+        #expect(down.status == 0)
+        #expect(down.errors.contains("is served as before"))
+        #expect(try preload("--strict").wait().status == 1)
+        let elsewhere = try Command.run("preload", origin.url("/sums"), "--store", home.file("t"), home: home)
+        #expect(elsewhere.status == 3)
+    }
+
+    @Test func `a manifest whose name does not say so is prefetched with --manifest, and checked without a network`()
+        throws
+    {
+        release("one")
+        let store = ["LARDER_STORE": home.file("s")]
+        let run = try Command.run("prefetch", "--manifest", origin.url("/sums"), home: home, environment: store)
+        #expect(run.status == 0, "\(run)")
+        origin.stop()
+        let check = try Command.run("check", origin.url("/sums"), "--held", home: home, environment: store)
+        #expect(check.status == 0, "\(check)")
+    }
+}

@@ -1,0 +1,246 @@
+import Digest
+import Glibc
+import Store
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+@Suite struct PreloadTests {
+    private let scratch: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    private static let md5 = [
+        "a": "0cc175b9c0f1b6a831c399e269772661", "b": "92eb5ffee6ae2fec3ad71c777531578f",
+        "c": "4a8a08f09d37b73795649038408b5f33", "d": "8277e0910d750195b448797616e091ad",
+    ]
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: scratch.file("store"))
+        origin.on("/one.js", .file("a", type: "text/javascript"))
+        origin.on("/two.js", .file("b", type: "text/javascript"))
+        publish("a", "b")
+    }
+
+    /// A list of checksums, at an address that does not say what it is.
+    private func publish(_ one: String, _ two: String) {
+        origin.on(
+            "/current",
+            .file("\(Self.md5[one] ?? "")  one.js\n\(Self.md5[two] ?? "")  two.js\n", type: "text/plain"))
+    }
+
+    private func serve(_ one: String, _ two: String) {
+        origin.on("/one.js", .file(one, type: "text/javascript"))
+        origin.on("/two.js", .file(two, type: "text/javascript"))
+    }
+
+    private var manifest: String { origin.url("/current") }
+
+    /// What readers see of both.
+    private func shown() throws -> [String] {
+        let reader = try StoreReader(StoreFolder(larder.path))
+        return try ["/one.js", "/two.js"].map { target in
+            let body = try reader.response(for: origin.url(target))?.body
+            let bytes = try body.flatMap { try reader.content(of: $0) }?.load()
+            return bytes.map { String(decoding: $0, as: UTF8.self) } ?? "-"
+        }
+    }
+
+    @Test func `what agrees is not asked for, and what differs changes together`() async throws {
+        let first = try await larder.preload(manifest)
+        #expect(first.outcome == .changed)
+        #expect((first.bundles, first.reused, first.fetched, first.requests) == (2, 0, 2, 3))
+        #expect(first.visit != nil && first.since != nil)
+        #expect(try shown() == ["a", "b"])
+
+        origin.forgetRequests()
+        let second = try await larder.preload(manifest)
+        #expect(second.outcome == .current)
+        #expect((second.reused, second.fetched, second.requests, second.byteCount) == (2, 0, 1, 0))
+        #expect(second.visit == first.visit)
+        #expect(origin.requests.map(\.target) == ["/current"])
+
+        publish("a", "c")
+        serve("x", "c")
+        origin.forgetRequests()
+        let third = try await larder.preload(manifest)
+        #expect(third.outcome == .changed)
+        #expect((third.reused, third.fetched, third.requests) == (1, 1, 2))
+        #expect(origin.requests.map(\.target) == ["/current", "/two.js"])
+        #expect(try shown() == ["a", "c"])
+        #expect(try await larder.preload(manifest).outcome == .current)
+
+        // What an earlier visit has is not asked for either.
+        publish("a", "b")
+        origin.forgetRequests()
+        let back = try await larder.preload(manifest)
+        #expect(back.outcome == .changed)
+        #expect((back.reused, back.fetched, back.requests) == (2, 0, 1))
+        #expect(try shown() == ["a", "b"])
+    }
+
+    @Test func `where one does not verify, the last good set stays whole`() async throws {
+        let first = try await larder.preload(manifest)
+        publish("c", "d")
+        serve("c", "x")
+        let bad = try await larder.preload(manifest)
+        #expect(bad.outcome == .refused)
+        #expect(bad.refused.map(\.url) == [origin.url("/two.js")])
+        #expect(bad.refused.first?.isRequired == true)
+        #expect(bad.visit == first.visit)
+        #expect(try shown() == ["a", "b"])
+
+        // The way back is not spoilt by what came of the other set.
+        publish("a", "b")
+        #expect(try await larder.preload(manifest).visit == first.visit)
+        #expect(try shown() == ["a", "b"])
+        publish("a", "c")
+        serve("a", "c")
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        #expect(try shown() == ["a", "c"])
+
+        publish("c", "d")
+        serve("c", "d")
+        origin.forgetRequests()
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        // The good half was kept.
+        #expect(origin.requests.map(\.target) == ["/current", "/two.js"])
+        #expect(try shown() == ["c", "d"])
+    }
+
+    enum Trouble: CaseIterable {
+        case noServer, manifestFails, bundleFails, bundleGone, notAManifest
+    }
+
+    @Test(arguments: Trouble.allCases)
+    func `whatever cannot be had, the last good set stays`(trouble: Trouble) async throws {
+        let first = try await larder.preload(manifest)
+        publish("c", "b")
+        var outcome = PreloadReport.Outcome.unreachable
+        switch trouble {
+        case .noServer: origin.stop()
+        case .manifestFails: origin.on("/current", .failure(404))
+        case .bundleFails: origin.on("/one.js", .failure(501))
+        case .bundleGone:
+            origin.on("/one.js", .failure(404))
+            outcome = .refused
+        case .notAManifest:
+            origin.on("/current", .page("<h1>Log in</h1>"))
+            outcome = .refused
+        }
+        let report = try await larder.preload(manifest)
+        #expect(report.outcome == outcome)
+        #expect(report.visit == first.visit && report.since == first.since)
+        #expect(try shown() == ["a", "b"])
+        // Nothing is served that is not held.
+        let empty = Larder(at: scratch.file("empty"))
+        if let report = try? await empty.preload(manifest) { #expect(report.visit == nil && !report.isServed) }
+    }
+
+    @Test func `damage that somebody found is mended, and what is lost is fetched`() async throws {
+        let large = String(repeating: "z", count: 5000)
+        origin.on("/one.js", .file(large, type: "text/javascript"))
+        origin.on("/current", .file("\(md5(of: large))  one.js\n", type: "text/plain"))
+        #expect(try await larder.preload(manifest).outcome == .changed)
+
+        let pack = try #require(scratch.names(in: "store/packs").first)
+        let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
+        #expect(pwrite(file, "!", 1, 100) == 1)
+        close(file)
+        #expect(try await larder.preload(manifest).outcome == .current)
+        #expect(try await larder.inspect().damaged.count == 1)
+        let mended = try await larder.preload(manifest)
+        #expect(mended.outcome == .changed && mended.fetched == 1)
+        #expect(try await larder.inspect().damaged.isEmpty)
+
+        for name in scratch.names(in: "store/packs") { unlink(scratch.file("store/packs/\(name)")) }
+        let fetched = try await larder.preload(manifest)
+        #expect(fetched.outcome == .changed && fetched.fetched == 1)
+        #expect(try await larder.inspect().damaged.isEmpty)
+    }
+
+    @Test func `what bundles need comes along, or does not`() async throws {
+        let script = """
+            var a = "\(origin.url("/images/absolute.png"))", b = "//127.0.0.1:\(origin.port)/images/relative.png",
+                c = "/images/rooted.png", d = "\(origin.url("/api/list.json"))", e = "/api/more.json?page=1";
+            """
+        origin.on("/one.js", .file(script, type: "text/javascript"))
+        origin.on("/current", .file("{\"url\": \"one.js\", \"md5\": \"\(md5(of: script))\"}", type: "application/json"))
+        for name in ["absolute", "relative", "rooted"] {
+            origin.on("/images/\(name).png", .file("p", type: "image/png"))
+        }
+        for name in ["list", "more"] { origin.on("/api/\(name).json", .file("[]", type: "application/json")) }
+        var alone = PreloadOptions()
+        alone.hasRequisites = false
+        let first = try await larder.preload(manifest, options: alone)
+        #expect((first.outcome, first.fetched, first.requisites) == (.changed, 1, 0))
+        #expect(origin.requests.count == 2)
+
+        let second = try await larder.preload(manifest)
+        #expect((second.outcome, second.fetched) == (.changed, 0))
+        #expect(
+            Set(origin.requests.dropFirst(2).map(\.target)) == [
+                "/current", "/images/absolute.png", "/images/relative.png", "/images/rooted.png", "/api/list.json",
+                "/api/more.json?page=1",
+            ])
+        #expect(second.requisites == 5)
+        #expect(try await larder.preload(manifest).outcome == .current)
+    }
+
+    private func md5(of text: String) -> String { DigestStream.digest(.md5, of: Array(text.utf8).span).hex }
+
+    @Test func `an update of a preloaded site asks for the manifest and what differs`() async throws {
+        _ = try await larder.preload(manifest)
+        publish("c", "b")
+        serve("c", "x")
+        origin.forgetRequests()
+        let report = try await larder.update()[0]
+        #expect(report.isPublished)
+        #expect(origin.requests.map(\.target) == ["/current", "/one.js"])
+        #expect(try shown() == ["c", "b"])
+    }
+
+    @Test func `a site that was prefetched keeps its pages, and is held against the manifest from then on`()
+        async throws
+    {
+        origin.on("/", .page("<script src=/one.js></script>"))
+        _ = try await larder.prefetch([origin.url("/")])
+        let list = try scratch.write("\(Self.md5["a"] ?? "")  one.js\n", to: "sums")
+        var options = PreloadOptions()
+        options.base = origin.url("/")
+        origin.forgetRequests()
+        let report = try await larder.preload(list, options: options)
+        #expect(report.site == origin.url("/"))
+        #expect(report.requests == 0 && report.reused == 1)
+        #expect(try await larder.status().sites.map(\.name) == [origin.url("/")])
+        origin.on("/", .page("<script src=/one.js></script>two"))
+        serve("x", "b")
+        #expect(try await larder.update()[0].pages == 1)
+        #expect(try shown()[0] == "a")
+    }
+
+    @Test func `bundles by way of redirects are held against their digests too`() async throws {
+        origin.on("/one.js", .redirect(to: "/cdn/one.js"))
+        origin.on("/cdn/one.js", .file("x", type: "text/javascript"))
+        #expect(try await larder.preload(manifest).outcome == .refused)
+        origin.on("/cdn/one.js", .file("a", type: "text/javascript"))
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        origin.forgetRequests()
+        #expect(try await larder.preload(manifest).outcome == .current)
+        #expect(origin.requests.map(\.target) == ["/current"])
+    }
+
+    @Test func `what nobody vouches for is asked about each time, and confirmed`() async throws {
+        origin.on(
+            "/current",
+            .file("{\"files\": {\"main.js\": \"/one.js\"}, \"entrypoints\": [\"one.js\"]}", type: "application/json"))
+        origin.on("/one.js", OriginAnswer.file("a", type: "text/javascript").validated(entityTag: "\"1\""))
+        #expect(try await larder.preload(manifest).outcome == .changed)
+        let again = try await larder.preload(manifest)
+        #expect(again.outcome == .changed || again.outcome == .current)
+        #expect(origin.requests(to: "/one.js").count == 2)
+    }
+}

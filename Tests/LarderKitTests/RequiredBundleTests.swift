@@ -1,0 +1,266 @@
+import Bundles
+import Digest
+import Glibc
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+@testable import LarderKit
+
+/// What a manifest requires holds for whatever is fetched later, by whatever command and policy.
+@Suite struct RequiredBundleTests {
+    private let scratch: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    private static let md5 = [
+        "a": "0cc175b9c0f1b6a831c399e269772661", "b": "92eb5ffee6ae2fec3ad71c777531578f",
+        "c": "4a8a08f09d37b73795649038408b5f33",
+    ]
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: scratch.file("store"))
+        origin.on("/", .page("<script src=/app.js></script>"))
+        origin.on("/app.js", .file("a", type: "text/javascript"))
+    }
+
+    /// A manifest of our own form, at the origin.
+    private func publish(_ body: String, start: Bool = true) {
+        let begin = start ? "\"start\": [\"\(origin.url("/"))\"], " : ""
+        origin.on(
+            "/site.json",
+            .file(
+                "{\(begin)\"bundles\": [{\"url\": \"/app.js\", \"md5\": \"\(Self.md5[body] ?? "")\"}]}",
+                type: "application/json"))
+    }
+
+    private var manifest: String { origin.url("/site.json") }
+
+    private func shown(_ target: String = "/app.js") async throws -> String {
+        let text = Gathered()
+        let report = try await larder.read(origin.url(target)) { piece in
+            text.add(piece)
+            return true
+        }
+        guard report.outcome == .whole else { return "\(report.outcome)" }
+        return text.text
+    }
+
+    private func isHeldVerified() async throws -> Bool {
+        var options = CheckOptions()
+        options.places = [.held]
+        return try await larder.check(manifest, options: options).isClean
+    }
+
+    @Test func `an update asks for the manifest anew, and does not publish what does not verify`() async throws {
+        publish("a")
+        let first = try await larder.prefetch(manifest: manifest)
+        #expect(first.isPublished)
+        publish("c")
+        origin.on("/", .page("two"))
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        let bad = try await larder.update()
+        #expect(bad.count == 1 && bad[0].isHeldBack && !bad[0].isPublished)
+        #expect(bad[0].check?.items.map(\.verdict) == [.mismatch])
+        #expect(bad[0].check?.items.first?.detail?.contains("the server sent another one") == true)
+        #expect(try await shown() == "a")
+        #expect(try await larder.status().sites[0].published == first.visit)
+
+        origin.on("/app.js", .file("c", type: "text/javascript"))
+        let good = try await larder.update()
+        #expect(good[0].isPublished)
+        #expect(try await shown() == "c")
+        // With the visit, its manifest is rolled back too.
+        try await larder.rollBack(origin.url("/"), to: first.visit)
+        #expect(try await shown() == "a")
+        let url = try #require(WebURL(origin.url("/app.js")))
+        #expect(try larder.requirements()[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
+    }
+
+    @Test func `while the manifest cannot be had, the last known one holds`() async throws {
+        publish("a")
+        _ = try await larder.prefetch(manifest: manifest)
+        origin.on("/site.json", .failure(404))
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        origin.on("/", .page("two"))
+        let report = try await larder.update()[0]
+        #expect(report.isPublished)
+        #expect(report.manifestFailure?.contains("404") == true)
+        #expect(try await shown() == "a")
+        #expect(try await shown("/") == "two")
+        // Without one, there is nothing to go by.
+        let other = Larder(at: scratch.file("other"))
+        await #expect(throws: LarderError.self) { try await other.prefetch(manifest: manifest) }
+    }
+
+    @Test func `a prefetch of the site's address is held against its manifest too`() async throws {
+        publish("a")
+        _ = try await larder.prefetch(manifest: manifest)
+        publish("c")
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        #expect(try await larder.prefetch([origin.url("/")]).isHeldBack)
+        #expect(try await shown() == "a")
+    }
+
+    @Test func `what another site brings in is held against the manifest that requires it`() async throws {
+        publish("a")
+        _ = try await larder.prefetch(manifest: manifest)
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        origin.on("/other", .page("<script src=/app.js></script><script src=/else.js></script>"))
+        origin.on("/else.js", .file("e", type: "text/javascript"))
+        var options = PrefetchOptions()
+        options.policy = .reload
+        origin.forgetRequests()
+        let report = try await larder.prefetch([origin.url("/other")], options: options)
+        #expect(report.isPublished)
+        #expect(origin.requests(to: "/app.js").isEmpty)
+        #expect(origin.requests(to: "/else.js").count == 1)
+        #expect(try await shown() == "a")
+    }
+
+    @Test(arguments: [Policy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
+    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(policy: Policy)
+        async throws
+    {
+        publish("a")
+        _ = try await larder.prefetch(manifest: manifest)
+        origin.forgetRequests()
+        var options = PrefetchOptions()
+        options.policy = policy
+        #expect(try await larder.prefetch(manifest: manifest, options: options).isPublished)
+        #expect(origin.requests(to: "/app.js").isEmpty)
+
+        publish("b")
+        origin.on("/app.js", .file("b", type: "text/javascript"))
+        #expect(try await larder.prefetch(manifest: manifest, options: options).isPublished)
+        #expect(origin.requests(to: "/app.js").count == 1)
+        #expect(try await shown() == "b")
+        #expect(try await isHeldVerified())
+    }
+
+    @Test func `a manifest that does not say where its site starts is prefetched with its bundles alone`() async throws
+    {
+        origin.on(
+            "/weex",
+            .file(
+                """
+                {"md5": "\(Self.md5["c"] ?? "")", "version": "7", "pages": [
+                    {"page": "one", "h5": "", "js": "bundles/one.js", "md5": "\(Self.md5["a"] ?? "")"},
+                    {"page": "two", "h5": "", "js": "/bundles/two.js", "md5": "\(Self.md5["b"] ?? "")"}]}
+                """, type: "text/plain"))
+        origin.on("/bundles/one.js", .file("a", type: "text/javascript"))
+        origin.on("/bundles/two.js", .file("b", type: "text/javascript"))
+        let weex = origin.url("/weex")
+        let report = try await larder.prefetch(manifest: weex)
+        #expect(report.site == weex && report.isPublished && report.isComplete)
+        #expect(report.requisites == 2)
+        #expect(Set(origin.requests.map(\.target)) == ["/weex", "/bundles/one.js", "/bundles/two.js"])
+
+        // The manifest is held as well, so that it can be checked without a network.
+        origin.stop()
+        var options = CheckOptions()
+        options.places = [.held]
+        #expect(try await larder.check(weex, options: options).isClean)
+        #expect(try await larder.update()[0].manifestFailure != nil)
+        #expect(try await shown("/bundles/one.js") == "a")
+    }
+
+    @Test func `a manifest in a file stands with the site of its base, wherever larder is run`() async throws {
+        let file = try scratch.write("\(Self.md5["a"] ?? "")  app.js\n", to: "MD5SUMS")
+        let report = try await larder.prefetch(manifest: file, base: origin.url("/"))
+        #expect(report.site == origin.url("/") && report.isPublished)
+        #expect(try await shown() == "a")
+        try scratch.write("\(Self.md5["c"] ?? "")  app.js\n", to: "MD5SUMS")
+        #expect(try await larder.update()[0].isHeldBack == false)
+        #expect(try await shown() == "a")
+    }
+
+    @Test func `what a prefetch was told holds for updates too`() async throws {
+        origin.on(
+            "/list.xml", .file("<urlset><url><loc>\(origin.url("/lonely"))</loc></url></urlset>", type: "text/xml"))
+        origin.on("/lonely", .page("one"))
+        var options = PrefetchOptions()
+        options.sitemaps = [origin.url("/list.xml")]
+        options.connectionsPerHost = 3
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(try await shown("/lonely") == "one")
+        origin.on("/lonely", .page("two"))
+        _ = try await larder.update()
+        #expect(try await shown("/lonely") == "two")
+        var plan = SitePlan(options)
+        #expect(SitePlan(text: plan.text) == plan)
+        plan.manifest = ManifestPlan(place: "/m.json", base: "https://a.test/", format: "weex")
+        plan.manifest?.isAlone = true
+        plan.manifest?.hasRequisites = false
+        #expect(SitePlan(text: plan.text) == plan)
+    }
+
+    /// A body in a row, one in a pack, and one in a file of its own: the SHA-256 of so many times `x`.
+    @Test(arguments: [
+        (10, "fc11d6f28e59d3cc33c0b14ceb644bf0902ebd63d61218dffe9e7dac7c254542"),
+        (4000, "91c9568c40c8d8d1f7a1bd029d124994b3c2a8750c4e4b328ee9b1cf81151d85"),
+        (1_500_000, "090ed0fd008b4645311999f03ee2867f4b79a0cba06dfa87258a328a315643f7"),
+    ])
+    func `damage on the disk is mended by the next good copy, and the origin is not blamed`(
+        size: Int, sha256: String
+    ) async throws {
+        let body = [UInt8](repeating: UInt8(ascii: "x"), count: size)
+        let text =
+            "{\"start\": [\"\(origin.url("/"))\"], \"bundles\": [{\"url\": \"/app.js\", \"sha256\": \"\(sha256)\"}]}"
+        origin.on("/app.js", .file(body, type: "text/javascript"))
+        let file = try scratch.write(text, to: "m.json")
+        _ = try await larder.prefetch(manifest: file)
+        try flip(body)
+        #expect(try await larder.inspect().isSound == false)
+        var options = PrefetchOptions()
+        options.policy = .reload
+        let report = try await larder.prefetch(manifest: file, options: options)
+        #expect(report.isPublished)
+        #expect(try await larder.inspect().isSound)
+
+        // By a mark of whoever found it, whatever the policy.
+        try flip(body)
+        #expect(try await larder.inspect().isSound == false)
+        origin.forgetRequests()
+        #expect(try await larder.update()[0].isPublished)
+        #expect(origin.requests(to: "/app.js").count == 1)
+        #expect(try await larder.inspect().isSound)
+    }
+
+    /// Changes one byte of the body's copy, wherever in the store it is.
+    private func flip(_ body: [UInt8]) throws {
+        // Whoever closes the database last puts its log into it, if they may write.
+        _ = try StoreWriter(larder.folder)
+        let needle = Array(body.prefix(10))
+        let places =
+            ["store/larder.db"] + scratch.names(in: "store/packs").map { "store/packs/" + $0 }
+            + scratch.names(in: "store/bodies").map { "store/bodies/" + $0 }
+        for name in places {
+            let file = open(scratch.file(name), O_RDWR)
+            defer { close(file) }
+            var bytes = [UInt8](repeating: 0, count: Int(lseek(file, 0, SEEK_END)))
+            guard pread(file, &bytes, bytes.count, 0) == bytes.count,
+                // Before it may be what was damaged earlier, and is nobody's any more.
+                let place = bytes.indices.reversed().first(where: { bytes[$0...].starts(with: needle) })
+            else { continue }
+            var changed = bytes[place] ^ 1
+            #expect(pwrite(file, &changed, 1, off_t(place)) == 1)
+            return
+        }
+        Issue.record("the body is nowhere")
+    }
+
+    private final class Gathered: Sendable {
+        private let bytes = Mutex<[UInt8]>([])
+
+        func add(_ piece: Span<UInt8>) {
+            bytes.withLock { bytes in piece.withUnsafeBufferPointer { bytes.append(contentsOf: $0) } }
+        }
+
+        var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
+    }
+}
