@@ -1,6 +1,7 @@
 extension Attempt {
     private static func may(
-        _ name: String, on page: String = "app/agent", _ word: String, arrives arrivals: [String] = [], by manner: Manner = [],
+        _ name: String, on page: String = "app/agent", _ word: String, arrives arrivals: [String] = [],
+        by manner: Manner = [],
         _ script: String
     ) -> Attempt {
         Attempt(name, on: page, word, arrives: arrivals, by: manner, allowed: true, script)
@@ -73,7 +74,10 @@ extension Attempt {
               worker.onmessage = (event) => done(event.data)
               worker.onerror = () => done("refused")
             }))
-            """),
+            """
+        ).but(
+            [.offline, .auto, .atRoot, .belowRoot], says: nil,
+            because: "a worker made of a blob does not say whose it is"),
         may(
             "start one's own worker", "worked",
             """
@@ -162,7 +166,8 @@ extension Attempt {
         may(
             "read a sibling with the cookies of all", on: "www.bank/agent", "read",
             arrives: ["GET bank/account.json {jar lax none strict} O:www.bank R:www.bank/ same-site cors empty"],
-            "return read(at.bank + '/act/account.json', { credentials: 'include' })"),
+            "return read(at.bank + '/act/account.json', { credentials: 'include' })"
+        ).but([.offline], says: "refused", because: "nobody asked by this origin when it was fetched"),
         may(
             "read a sibling that allows this origin", "read",
             arrives: ["GET www.app/own.json {} O:app R:app/ same-site cors empty"],
@@ -186,6 +191,9 @@ extension Attempt {
             """),
         may(
             "talk to a player by its name on the web", on: "app/literal", "plays", by: [.alone],
-            "return play()"),
+            "return play()"
+        ).but(
+            [.offline, .auto, .atRoot, .belowRoot], says: nil,
+            because: "a script that compares origins with the network's names finds the larder's"),
     ]
 }

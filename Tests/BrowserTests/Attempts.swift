@@ -79,6 +79,8 @@ extension Attempt {
 
     // MARK: - Reading
 
+    private static let withheld = "what was fetched with credentials is not for other sites"
+
     private static let reading: [Attempt] = [
         Attempt(
             "fetch another site's page", "refused",
@@ -136,7 +138,8 @@ extension Attempt {
             context.drawImage(image, 0, 0)
             try { context.getImageData(0, 0, 1, 1) } catch { return "shown" }
             return "read"
-            """),
+            """
+        ).but([.offline], says: "refused", because: withheld),
         Attempt(
             "show a picture that must be allowed to be read", "refused",
             arrives: ["GET bank/card.png {none} O:evil R:evil/ cross-site cors image"],
@@ -156,7 +159,8 @@ extension Attempt {
             const link = make("link", { rel: "stylesheet", href: at.bank + "/style.css" })
             if (await soon(link.outcome) !== "loaded") return "refused"
             try { return link.sheet.cssRules.length ? "read" : "empty" } catch { return "shown" }
-            """),
+            """
+        ).but([.offline], says: "refused", because: withheld),
         Attempt(
             "import a module", "refused",
             "return import(at.bank + '/module.js').then(() => 'read', () => 'refused')"),
@@ -314,7 +318,8 @@ extension Attempt {
         Attempt(
             "post by fetch", "opaque",
             arrives: ["POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty"],
-            "return read(at.bank + '/act/transfer', { method: 'POST', mode: 'no-cors', credentials: 'include', body: 'x' })"),
+            "return read(at.bank + '/act/transfer', { method: 'POST', mode: 'no-cors', credentials: 'include', body: 'x' })"
+        ),
         Attempt(
             "post JSON, for which a browser asks first", "refused",
             """
@@ -329,7 +334,8 @@ extension Attempt {
             "return read(at.bank + '/act/account', { method: 'DELETE', credentials: 'include' })"),
         Attempt(
             "put to an interface that allows it to another site alone", "refused",
-            "return read(at.cdn + '/act/api.json', { method: 'PUT', credentials: 'include', headers: { 'X-Own': '1' } })"),
+            "return read(at.cdn + '/act/api.json', { method: 'PUT', credentials: 'include', headers: { 'X-Own': '1' } })"
+        ),
         Attempt(
             "send a beacon", "sent",
             arrives: ["POST bank/transfer {none} O:evil R:evil/ cross-site no-cors empty"],
@@ -353,7 +359,8 @@ extension Attempt {
     private static let leading: [Attempt] = [
         Attempt(
             "link to another site", "bank/act/account",
-            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"], by: [.leaves, .asUser],
+            arrives: ["GET bank/account {jar lax none} O:- R:evil/ cross-site navigate document"],
+            by: [.leaves, .asUser],
             "const link = make('a', { href: at.bank + '/act/account' }); setTimeout(() => link.click())"),
         Attempt(
             "set the location to another site", "bank/act/account",
@@ -620,14 +627,19 @@ extension Attempt {
     // MARK: - Ways out
 
     private static let keeps = "a mirrored page reaches no server by itself"
+    private static let asks = "the larder asks for a page what it may ask for on the web"
 
-    /// On the web it gets out; in a mirror it must not.
+    /// On the web it gets out; in a mirror it must not, unless the larder asks in its place.
+    ///
+    /// - Parameter gap: why it gets out all the same: docs/security.md names it.
     private static func leak(
         _ name: String, on page: String = "evil/agent", _ arrivals: [String], by manner: Manner = [],
-        says word: String = "done", _ script: String
+        says word: String = "done", gap: String? = nil, _ script: String
     ) -> Attempt {
-        Attempt("send out by " + name, on: page, word, arrives: arrivals, by: manner, script)
-            .but([.offline, .auto, .atRoot, .belowRoot], says: nil, arrives: [], because: keeps)
+        var attempt = Attempt("send out by " + name, on: page, word, arrives: arrivals, by: manner, script)
+        if let gap { attempt = attempt.but([.offline], says: nil, arrives: arrivals, because: gap) }
+        return attempt.but([.offline], says: nil, arrives: [], because: keeps)
+            .but([.auto, .atRoot, .belowRoot], says: nil, because: asks)
     }
 
     private static let requests = """
@@ -749,7 +761,7 @@ extension Attempt {
             """),
         leak(
             "the page around a sandboxed document", ["GET outside/gone"], by: [.leaves, .asUser],
-            says: "outside/gone",
+            says: "outside/gone", gap: "a script made for it can send the window away",
             """
             const srcdoc = `<script>top.location = "${at.outside}/gone"</` + "script>"
             setTimeout(() => make("iframe", { srcdoc, sandbox: "allow-scripts allow-top-navigation" }))
@@ -768,12 +780,14 @@ extension Attempt {
             """),
         leak(
             "a link to a window", ["GET outside/gone"], by: [.asUser],
+            gap: "a script made for it can send the window away",
             """
             make("a", { href: at.outside + "/gone", target: "_blank" }).click()
             return "done"
             """),
         leak(
             "a service worker that leads its page", ["GET outside/gone"], by: [.alone, .leaves], says: "outside/gone",
+            gap: "a script made for it can send the window away",
             """
             await navigator.serviceWorker.register(at.evil + "/sw.js")
             const registration = await navigator.serviceWorker.ready

@@ -89,7 +89,8 @@ struct PortalTests {
         #expect(try visit.evaluate("document.querySelector('h1').innerText")?.string?.contains("onerror") == true)
         _ = try visit.evaluate("document.querySelector('.actions .button').click()")
         try visit.settle()
-        #expect(try visit.address().hasPrefix("http://port-\(origin.port).127-0-0-1.localhost:\(service.port)/recipes/7?"))
+        #expect(
+            try visit.address().hasPrefix("http://port-\(origin.port).127-0-0-1.localhost:\(service.port)/recipes/7?"))
         #expect(visit.escapes.isEmpty)
         #expect(origin.requests.isEmpty)
     }

@@ -51,8 +51,10 @@ struct RewritingTests {
         let rewritten = "window.rewritten = 1; fetch('\(pair.cdn.url("/pixel.png"))')"
         let style = "h1 { background: url(\(pair.cdn.url("/pixel.png"))) ; color: rgb(1, 2, 3) }"
         pair.cdn.on("/plain.js", .file(plain, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
-        pair.cdn.on("/wrong.js", .file("window.wrong = 1", type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
-        pair.cdn.on("/rewritten.js", .file(rewritten, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
+        pair.cdn.on(
+            "/wrong.js", .file("window.wrong = 1", type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
+        pair.cdn.on(
+            "/rewritten.js", .file(rewritten, type: "text/javascript").adding("Access-Control-Allow-Origin", "*"))
         pair.cdn.on("/style.css", .file(style, type: "text/css").adding("Access-Control-Allow-Origin", "*"))
         let anywhere = try Chromium().open(pair.cdn.url("/pixel.png"))
         func tag(_ path: String, _ text: String) throws -> String {

@@ -30,7 +30,9 @@ final class WebRange {
         let leak = "http://outside.example:\(outside.port)/leak"
         web.otherwise { RangeFiles(request: $0, font: font, leak: leak).answer() }
         outside.otherwise { _ in .page("<!DOCTYPE html><title>outside</title>").closing() }
-        near.otherwise { _ in .page("<!DOCTYPE html><title>near</title>SECRET").adding("Access-Control-Allow-Origin", "*") }
+        near.otherwise { _ in
+            .page("<!DOCTYPE html><title>near</title>SECRET").adding("Access-Control-Allow-Origin", "*")
+        }
     }
 
     var port: Int { web.port }
@@ -64,7 +66,9 @@ final class WebRange {
 
     /// Stocks a larder with all of it: each site by itself, the bank's and the application's as their users see them.
     func prefetch(into larder: Larder, _ folder: TemporaryFolder) async throws {
-        for site in [["cdn", "player"], ["evil"], ["bank", "www.bank", "static.bank"], ["app", "www.app", "static.app"]] {
+        for site in [
+            ["cdn", "player"], ["evil"], ["bank", "www.bank", "static.bank"], ["app", "www.app", "static.app"],
+        ] {
             var options = PrefetchOptions()
             options.network = try network(folder, hasCookies: site[0] == "bank" || site[0] == "app")
             _ = try await larder.prefetch(site.map { url($0 + "/") }, options: options)
@@ -231,7 +235,8 @@ private struct RangeFiles {
 
     private func agent(_ extra: String = "") -> OriginAnswer {
         .page(
-            "<!DOCTYPE html><title>\(host)</title><link rel=icon href=data:,><body><script>\(Self.script)</script>\(extra)")
+            "<!DOCTYPE html><title>\(host)</title><link rel=icon href=data:,><body><script>\(Self.script)</script>\(extra)"
+        )
     }
 
     private func page(_ text: String) -> OriginAnswer {
@@ -257,7 +262,9 @@ private struct RangeFiles {
         case "/act/seen.png": return picture
         case "/act/login":
             return page("welcome").adding("Set-Cookie", "lax=1; Path=/; SameSite=Lax")
-                .adding("Set-Cookie", "strict=1; Path=/; SameSite=Strict").adding("Set-Cookie", "jar=1; Path=/; SameSite=Lax")
+                .adding("Set-Cookie", "strict=1; Path=/; SameSite=Strict").adding(
+                    "Set-Cookie", "jar=1; Path=/; SameSite=Lax"
+                )
                 .adding("Set-Cookie", "none=1; Path=/; SameSite=None; Secure")
         case "/act/account": return page(word)
         case "/act/account.json":
@@ -286,7 +293,8 @@ private struct RangeFiles {
         case "bank/module.js": return code("export const word = 'SECRET'")
         case "bank/doc.svg":
             return .file(
-                "<svg xmlns='http://www.w3.org/2000/svg'><text id='word' y='9'>SECRET</text></svg>", type: "image/svg+xml")
+                "<svg xmlns='http://www.w3.org/2000/svg'><text id='word' y='9'>SECRET</text></svg>",
+                type: "image/svg+xml")
         case "bank/doc.pdf": return .file("%PDF-1.4 SECRET", type: "application/pdf")
         case "bank/framed": return page("<script>parent.postMessage('shown', '*')</script>")
         case "bank/framed-deny":

@@ -85,7 +85,7 @@ import Testing
     private static func blurred(_ line: String) -> String {
         let named = line.replacing(SourceText.root + "/", with: "").replacing("pantry.example", with: "SITE")
             .replacing("pantry-example", with: "port").replacing(
-            "https://", with: "http://")
+                "https://", with: "http://")
         var text = ""
         for word in named.split(separator: " ") {
             let plain = word.split { $0.isNumber || ".,:-()".contains($0) }.joined()

@@ -48,7 +48,8 @@ final class Recall {
     ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so again, by the same
     ///     if the answer varies by it.
     func answer(
-        for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool, now: HTTPDate
+        for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
+        now: HTTPDate
     ) throws(StoreError) -> Answer {
         if let bundle {
             guard let held = try shelf.response(for: url, as: bundle) else {

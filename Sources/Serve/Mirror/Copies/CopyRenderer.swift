@@ -238,7 +238,8 @@ final class CopyRenderer {
         guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
             let address = layout.address(of: target)
         else { return nil }
-        let isBare = target.target == "/" && target.fragment == nil && reference.count > 0
+        let isBare =
+            target.target == "/" && target.fragment == nil && reference.count > 0
             && reference[reference.count - 1] != UInt8(ascii: "/")
         return isBare ? String(address.dropLast()) : address
     }
