@@ -28,6 +28,7 @@ package final class MirrorServer: Sendable {
             try Loading(folder, options, shelfByteLimit: shelfByteLimit, load: load)
         }
         self.loading = loading
+        let seals = PageSeals()
         server = try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
             (port) throws(ServerError) in
             do throws(StoreError) {
@@ -35,7 +36,8 @@ package final class MirrorServer: Sendable {
                 return MirrorResponder(
                     store, verdicts: Self.verdicts(folder),
                     context: MirrorContext(
-                        options, port: port, verifier: verifier, tier: tier, notes: notes, loading: loading))
+                        options, port: port, verifier: verifier, tier: tier, notes: notes, loading: loading,
+                        seals: seals))
             } catch {
                 throw ServerError(error)
             }

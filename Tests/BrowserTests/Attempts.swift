@@ -80,6 +80,8 @@ extension Attempt {
     // MARK: - Reading
 
     private static let withheld = "what was fetched with credentials is not for other sites"
+    private static let isOwn = "a browser takes what stands beside the root for the root's own"
+    static let noOrigin = "documents beside the root have no origin, and so keep nothing"
 
     private static let reading: [Attempt] = [
         Attempt(
@@ -111,7 +113,8 @@ extension Attempt {
             "return read(at.cdn + '/act/api.json', { credentials: 'include' })"),
         Attempt(
             "fetch what is for everybody, with credentials", "refused",
-            "return read(at.cdn + '/data.json', { credentials: 'include' })"),
+            "return read(at.cdn + '/data.json', { credentials: 'include' })"
+        ).but([.atRoot], says: "read", because: "everybody gets it, and no credentials go along"),
         Attempt(
             "fetch what nobody allows", "refused",
             "return read(at.cdn + '/closed.json')"),
@@ -139,7 +142,7 @@ extension Attempt {
             try { context.getImageData(0, 0, 1, 1) } catch { return "shown" }
             return "read"
             """
-        ).but([.offline], says: "refused", because: withheld),
+        ).but([.offline], says: "refused", because: withheld).but([.atRoot], says: "read", because: isOwn),
         Attempt(
             "show a picture that must be allowed to be read", "refused",
             arrives: ["GET bank/card.png {none} O:evil R:evil/ cross-site cors image"],
@@ -160,7 +163,7 @@ extension Attempt {
             if (await soon(link.outcome) !== "loaded") return "refused"
             try { return link.sheet.cssRules.length ? "read" : "empty" } catch { return "shown" }
             """
-        ).but([.offline], says: "refused", because: withheld),
+        ).but([.offline], says: "refused", because: withheld).but([.atRoot], says: "read", because: isOwn),
         Attempt(
             "import a module", "refused",
             "return import(at.bank + '/module.js').then(() => 'read', () => 'refused')"),
@@ -204,7 +207,8 @@ extension Attempt {
             document.body.append(svg)
             await soon(new Promise((done) => { use.onload = use.onerror = done }), "nothing", 300)
             return svg.getBBox().width > 0 ? "shown" : "refused"
-            """),
+            """
+        ).but([.atRoot], says: "shown", because: isOwn),
         Attempt(
             "learn a picture's size and status from the time that it took", "hidden",
             arrives: ["GET bank/card.png {none} O:- R:evil/ cross-site no-cors image"],
@@ -213,7 +217,8 @@ extension Attempt {
             await loads("img", { src: address })
             const entry = performance.getEntriesByName(address)[0]
             return entry && (entry.encodedBodySize || entry.responseStatus || entry.requestStart) ? "told" : "hidden"
-            """),
+            """
+        ).but([.atRoot], says: "told", because: isOwn),
         Attempt(
             "show a picture that is for its own origin alone", "refused",
             "return loads('img', { src: at.bank + '/corp.png' })"),
@@ -243,7 +248,11 @@ extension Attempt {
             """
             const window = await frame(at.evil + "/agent", { sandbox: "allow-scripts" })
             return ask(window, "read(at.evil + '/act/account.json', { credentials: 'include' })")
-            """),
+            """
+        ).but(
+            [.belowRoot], says: "answered 200",
+            arrives: ["GET evil/account.json {} O:evil R:evil/ same-origin cors empty"],
+            because: "beside the root all documents of an origin ask as one"),
         Attempt(
             "read another site from a srcdoc document", "refused",
             arrives: ["GET bank/account {none} O:evil R:evil/ cross-site cors empty"],
@@ -454,10 +463,26 @@ extension Attempt {
     private static let working: [Attempt] = [
         Attempt(
             "start a worker of another site", "refused",
-            "try { new Worker(at.bank + '/sw.js'); return 'started' } catch { return 'refused' }"),
+            """
+            try {
+              const worker = new Worker(at.bank + "/worker.js")
+              return await soon(new Promise((done) => {
+                worker.onmessage = () => done("started")
+                worker.onerror = () => done("refused")
+              }))
+            } catch { return "refused" }
+            """),
         Attempt(
             "start a shared worker of another site", "refused",
-            "try { new SharedWorker(at.bank + '/sw.js'); return 'started' } catch { return 'refused' }"),
+            """
+            try {
+              const worker = new SharedWorker(at.bank + "/worker.js")
+              return await soon(new Promise((done) => {
+                worker.port.onmessage = () => done("started")
+                worker.onerror = () => done("refused")
+              }))
+            } catch { return "refused" }
+            """),
         Attempt(
             "register a service worker of another site", "refused", by: [.alone],
             "return navigator.serviceWorker.register(at.bank + '/sw.js').then(() => 'registered', () => 'refused')"),
@@ -466,7 +491,8 @@ extension Attempt {
             """
             return navigator.serviceWorker.register(at.evil + "/sw.js", { scope: at.bank + "/" })
               .then(() => "registered", () => "refused")
-            """),
+            """
+        ).but([.atRoot], says: "registered", because: "it hears of no request for what stands beside the root"),
         Attempt(
             "register a service worker beyond its folder", "refused", by: [.alone],
             """
@@ -538,7 +564,8 @@ extension Attempt {
               try { document.domain = name; return "taken" } catch {}
             }
             return "refused"
-            """),
+            """
+        ).but([.atRoot], says: "taken", because: "the larder's own name is the root's"),
     ]
 
     // MARK: - What browsers keep
@@ -582,7 +609,8 @@ extension Attempt {
             await ask(await frame(at.player + "/embed"), "localStorage.volume = '7'")
             const other = await popup(at.evil + "/agent")
             return ask(other, "frame(at.player + '/embed').then((player) => ask(player, \\"localStorage.volume ?? 'apart'\\"))")
-            """),
+            """
+        ).but([.atRoot, .belowRoot], says: nil, because: noOrigin),
     ]
 
     // MARK: - The larder itself

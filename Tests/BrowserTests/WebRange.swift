@@ -179,7 +179,7 @@ private struct RangeFiles {
         "bank": [
             "/act/account", "/act/account.json", "/act/card.png", "/style.css", "/module.js", "/doc.svg", "/doc.pdf",
             "/sw.js", "/framed", "/framed-deny", "/framed-self", "/framed-app", "/coop", "/corp.png", "/corp-site.png",
-            "/act/events", "/frames",
+            "/act/events", "/frames", "/worker.js",
         ],
         "www.bank": ["/own-domain"], "static.bank": ["/own-domain"],
         "evil": [
@@ -374,6 +374,9 @@ private struct RangeFiles {
                 })</script>
                 """)
         case "app/worker.js": return code("postMessage('worked')")
+        case "bank/worker.js":
+            return code(
+                "self.onconnect = (event) => event.ports[0].postMessage('worked'); self.postMessage?.('worked')")
         case "app/isolated":
             return agent().adding("Cross-Origin-Opener-Policy", "same-origin")
                 .adding("Cross-Origin-Embedder-Policy", "require-corp")

@@ -13,6 +13,8 @@ struct Asker: Equatable, Sendable {
         case page([String])
         /// A page of the larder's own.
         case portal
+        /// Beside a site at the root a document is shown, in a window or a frame, and nobody knows whose page led there.
+        case led
         /// A page from elsewhere, or one that hides where it is.
         case outside
     }
@@ -26,6 +28,11 @@ struct Asker: Equatable, Sendable {
     init(_ fields: HTTPFields, authority: String, layout: OriginLayout) {
         use = FetchUse(fields)
         let origin = fields["Origin"]
+        if case .page(let origins) = layout.page {
+            kind = use.makesDocument ? .led : .page(origins)
+            isOpaque = false
+            return
+        }
         isOpaque = origin == "null"
         let referrer = fields["Referer"].map { WebURL($0).map { layout.page(at: $0, authority) } ?? .outside }
         if let origin, !isOpaque {
@@ -53,7 +60,7 @@ struct Asker: Equatable, Sendable {
     func isNear(_ url: WebURL, _ names: OriginNames) -> Bool {
         switch kind {
         case .person, .portal: true
-        case .outside: false
+        case .led, .outside: false
         case .page(let origins):
             origins.contains { origin in WebURL(origin).map { names.isSameSite($0.host, url.host) } ?? false }
         }
@@ -66,10 +73,12 @@ struct FetchUse: Equatable, Sendable {
     let destination: String
     let mode: String
     let isFollowedLink: Bool
+    private let takesPages: Bool
 
     init(_ fields: HTTPFields) {
         destination = fields["Sec-Fetch-Dest"] ?? ""
         mode = fields["Sec-Fetch-Mode"] ?? ""
+        takesPages = fields["Accept"]?.utf8.contains("text/html".utf8) ?? false
         isFollowedLink = fields["Sec-Fetch-User"] == "?1" && destination == "document"
     }
 
@@ -77,7 +86,12 @@ struct FetchUse: Equatable, Sendable {
     var isWindow: Bool { destination == "document" }
 
     /// A page in a window or a frame, where it is out of the asker's reach.
-    var isDocument: Bool { ["document", "iframe", "frame"].contains(destination) }
+    var isDocument: Bool { ["document", "iframe", "frame", "fencedframe"].contains(destination) }
+
+    /// What comes is no part of the asker's own document.
+    var makesDocument: Bool {
+        isDocument || ["object", "embed"].contains(destination) || destination == "" && takesPages
+    }
 
     /// A script gets the bytes, or what is made of them has to be permitted.
     var isRead: Bool { destination == "empty" || mode == "cors" }
@@ -98,13 +112,17 @@ extension Asker {
         case .person, .portal:
             if fields.contains("Origin") { fields.remove("Origin") }
             relation = "none"
-        case .outside:
-            // A page that is not mirrored knows the site at the root by the larder's name for it.
-            if fields.contains("Origin"), layout.root == nil { fields.set("Origin", "null") }
+        case .led, .outside:
+            if let origin = fields["Origin"] {
+                fields.set("Origin", layout.originalOrigin(origin, isLed: kind == .led))
+            }
             relation = "cross-site"
         case .page(let origins):
             let origin = page?.origin ?? origins[0]
-            if fields.contains("Origin") { fields.set("Origin", isOpaque ? "null" : origin) }
+            // Of what beside a site at the root has its origin, a browser does not say whose page asks for it.
+            if fields.contains("Origin") || use.mode == "cors" && origin != target.origin {
+                fields.set("Origin", isOpaque ? "null" : origin)
+            }
             if let value = Self.referrer(origin, page, to: target) { fields.set("Referer", value) }
             relation = WebURL(origin).map { layout.names.relation(of: $0, to: target) } ?? "cross-site"
         }

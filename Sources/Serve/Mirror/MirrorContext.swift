@@ -16,11 +16,11 @@ struct MirrorContext: Sendable {
 
     init(
         _ options: MirrorOptions, port: UInt16, verifier: BodyVerifier, tier: MemoryTier<Answer>,
-        notes: ServingNotes?, loading: Loading?
+        notes: ServingNotes?, loading: Loading?, seals: PageSeals
     ) {
         layout = OriginLayout(
             port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork,
-            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate)
+            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate, seals: seals)
         names = LarderNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)

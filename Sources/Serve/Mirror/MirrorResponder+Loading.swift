@@ -12,13 +12,12 @@ extension MirrorResponder {
             let sent = request.fields
             let policy = try policy(of: request, sent, likeliest, loading, look)
             guard policy != .offline else { return respond(to: request) }
-            let authority = String(decoding: request.host, as: UTF8.self)
-            let layout = context.layout.seen(from: authority)
-            let asker = Asker(sent, authority: authority, layout: layout)
+            let layout = layout(for: request)
+            let asker = Asker(sent, authority: request.authority, layout: layout)
             // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own pages.
             let isPublic =
                 layout.root?.isRoot(likeliest) ?? false && CacheRequest.Method(request.method).isAnsweredByStored
-            guard isPublic || asker.mayHaveAsked, !isBesideRootsReach(asker, likeliest, layout) else {
+            guard isPublic || asker.mayHaveAsked, !isOutOfReach(asker, likeliest, layout) else {
                 return respond(to: request)
             }
             let page =
@@ -38,9 +37,10 @@ extension MirrorResponder {
         }
     }
 
-    /// What would be refused is not asked for.
-    private func isBesideRootsReach(_ asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
-        layout.root.map { !$0.isRoot(url) } ?? false && asker.use.isWorker
+    /// Beside a site at the root, what a browser would refuse by itself elsewhere.
+    private func isOutOfReach(_ asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
+        guard let root = layout.root, !root.isRoot(url) else { return false }
+        return asker.use.isWorker || asker.use.mode == "same-origin" && !asker.origins.contains(url.origin)
     }
 
     /// How near to this machine a server may be that is asked: where the user named it, it may be anywhere; else as far as the
@@ -118,14 +118,13 @@ extension MirrorResponder {
                 keepsRange: isThrough && copy == nil && !additional.contains("Range"),
                 keepsConditions: isThrough && additional.isEmpty,
                 layout: asked.layout, shim: context.shim, verifier: context.verifier, mayReach: asked.mayReach,
-                isNear: asked.asker.isNear(url, asked.layout.names),
-                isNavigation: asked.fields.isNavigation)
+                isNear: asked.asker.isNear(url, asked.layout.names))
         }
         func served(_ hit: CacheHit) throws(StoreError) -> Reply? {
             guard let entry else { return nil }
             let renderer = CopyRenderer(
                 finder: finder, layout: asked.layout, shim: context.shim, verifier: context.verifier,
-                isShown: asked.fields.isNavigation)
+                asked: asked.fields)
             if let shelved {
                 let answer = try timing.measure("splice") { () throws(StoreError) in
                     try renderer.answer(shelved, entry, cacheRequest, AnswerSource(hit, []), now)
@@ -150,7 +149,8 @@ extension MirrorResponder {
             let slot = later.slot()
             let (asker, origin, layout) = (asked.asker, request.origin, asked.layout)
             let start = ContinuousClock.now
-            loading.run(job(additional)) { [timing] loaded in
+            let job = job(additional)
+            let conclude: @Sendable (LoadedReply) -> Void = { [timing] loaded in
                 var timing = timing
                 timing.add("load", ContinuousClock.now - start)
                 switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
@@ -160,6 +160,15 @@ extension MirrorResponder {
                 case .refused: slot.give(Reply(answer: Self.refused(asker)))
                 case .withheld: slot.give(Reply(answer: Self.withheld))
                 }
+            }
+            let preflight = Preflight(
+                request.method, asked.fields, to: url, asker: asker, layout: layout, mayReach: asked.mayReach)
+            guard let preflight else {
+                loading.run(job, done: conclude)
+                return nil
+            }
+            loading.ask(preflight) { isPassed in
+                if isPassed { loading.run(job, done: conclude) } else { slot.give(Reply(answer: Self.refused(asker))) }
             }
             return nil
         case .miss:

@@ -11,9 +11,8 @@ extension MirrorResponder {
             try fields["Referer"].flatMap { WebURL($0) }.map { (local) throws(StoreError) in
                 try original(of: local, look.reader)
             } ?? nil
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let layout = context.layout.seen(from: authority)
-        let asker = Asker(fields, authority: authority, layout: layout)
+        let layout = layout(for: request)
+        let asker = Asker(fields, authority: request.authority, layout: layout)
         if asker.mayHaveAsked {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
@@ -33,7 +32,7 @@ extension MirrorResponder {
     func reach(of asker: Asker, _ reader: StoreReader) throws(StoreError) -> ResponseFlags {
         switch asker.kind {
         case .person, .portal: return .fromThisMachine
-        case .outside: return []
+        case .led, .outside: return []
         case .page(let origins):
             for origin in origins {
                 if let flags = try reader.leastReach(ofOrigin: origin) { return flags }

@@ -22,13 +22,31 @@ final class MirrorResponder: Responder {
 
     func respond(to request: Request) -> Reply {
         timing = ServerTiming()
-        return reply(answer(to: request), to: request)
+        return reply(sealing(request) ?? answer(to: request), to: request)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
-        guard let loading = context.loading else { return respond(to: request) }
+        guard let loading = context.loading, sealing(request) == nil else { return respond(to: request) }
         timing = ServerTiming()
         return reply(to: request, orLater: later, by: loading)
+    }
+
+    /// As whoever asks sees the larder.
+    func layout(for request: Request) -> OriginLayout {
+        context.layout.seen(from: request.authority, at: request.targetText)
+    }
+
+    /// Beside a site at the root leads a document to where it is known whose its requests are.
+    private func sealing(_ request: Request) -> Answer? {
+        guard let root = context.layout.root, request.target.starts(with: "/-/".utf8) else { return nil }
+        let layout = layout(for: request)
+        guard Asker(request.fields, authority: request.authority, layout: layout).use.makesDocument,
+            case .copy = context.names.place(authority: request.authority, target: request.targetText),
+            let url = root.addresses(of: request.targetText).first.flatMap({ WebURL($0) }),
+            let address = layout.sealed(url)
+        else { return nil }
+        return .redirect(
+            to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
     }
 
     /// An answer as the page that asks may have it.
@@ -37,9 +55,8 @@ final class MirrorResponder: Responder {
         guard request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate else {
             return Reply(answer: answer, ownFields: timing.line, role: role)
         }
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let layout = context.layout.seen(from: authority)
-        let asker = Asker(request.fields, authority: authority, layout: layout)
+        let layout = layout(for: request)
+        let asker = Asker(request.fields, authority: request.authority, layout: layout)
         switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
         case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
         case .refused: return Reply(answer: Self.refused(asker))
@@ -101,8 +118,7 @@ final class MirrorResponder: Responder {
     }
 
     func place(_ request: Request, _ look: Look) throws(StoreError) -> Place {
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let target = String(decoding: request.target, as: UTF8.self)
+        let (authority, target) = (request.authority, request.targetText)
         let place = context.names.place(authority: authority, target: target)
         guard place == .unknown, named != look.generation else { return place }
         try look.reader.eachOrigin(context.layout.names.learn)
@@ -130,8 +146,7 @@ final class MirrorResponder: Responder {
 
     /// What is asked for is at another address, or nowhere.
     private func elsewhere(_ place: Place, _ request: Request) -> Answer {
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let layout = context.layout.seen(from: authority)
+        let layout = layout(for: request)
         switch place {
         case .way(let url):
             guard let address = layout.address(of: url) else { return plain(404, "Only http and https are led to.") }
@@ -139,9 +154,9 @@ final class MirrorResponder: Responder {
         case .moved(let address):
             return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
         case .unknown:
-            return plain(404, "\(authority) stands for an origin that the larder does not hold.")
+            return plain(404, "\(request.authority) stands for an origin that the larder does not hold.")
         case .refused:
-            return plain(421, "\(authority) is not served here. The larder is at \(layout.home)")
+            return plain(421, "\(request.authority) is not served here. The larder is at \(layout.home)")
         case .copy, .portal, .shim, .name:
             // Below `/-/`, beside a site at the root.
             guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
@@ -153,15 +168,14 @@ final class MirrorResponder: Responder {
     private func show(
         _ addresses: [String], _ request: Request, _ look: Look
     ) throws(StoreError) -> (answer: Answer, url: Int64?) {
-        let authority = String(decoding: request.host, as: UTF8.self)
-        let layout = context.layout.seen(from: authority)
+        let layout = layout(for: request)
         let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
         let fields = request.fields
         let key = RequestKey(method: request.method, body: request.body.span)
         let rules = try rules(look)
         let copy = try timing.measure("lookup") { () throws(StoreError) in
             try finder.find(
-                addresses, request: key, requestFields: original(fields, authority, layout), rules: rules)
+                addresses, request: key, requestFields: original(fields, request.authority, layout), rules: rules)
         }
         guard let copy else {
             if let answer = led(request, layout) { return (answer, nil) }
@@ -170,7 +184,7 @@ final class MirrorResponder: Responder {
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = CopyRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
-            isShown: fields.isNavigation)
+            asked: fields)
         let answer = try timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: .hit(copy.change))
         }
@@ -229,11 +243,11 @@ extension MirrorResponder {
             {
                 return nil
             }
-            let authority = String(decoding: request.host, as: UTF8.self)
-            let layout = context.layout.seen(from: authority)
+            let layout = layout(for: request)
             let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
             let copy = try finder.find(
-                addresses, request: .get, requestFields: original(asked, authority, layout), rules: try rules(look))
+                addresses, request: .get, requestFields: original(asked, request.authority, layout),
+                rules: try rules(look))
             guard let copy else {
                 // What it was to be followed by would have been noted.
                 if method == "GET" { _ = try miss(url.href, request, asked, look) }

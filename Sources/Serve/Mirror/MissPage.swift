@@ -13,6 +13,8 @@ struct MissPage {
     /// What is not asked for by a person is answered in a word.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
         let fields = [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
+        // Who links to it is for a person to read, not for the scripts of its origin.
+        let policy = ("Content-Security-Policy", OriginLayout.sandbox)
         let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .own
         guard isNavigation else {
             return .text(504, "Not in the larder: \(url)\n", fields: fields, sharing: sharing)
@@ -32,7 +34,7 @@ struct MissPage {
                 server learns that you ask.</p>
                 \(layout.portal.map { "<p><a href=\"\($0)\">What the larder holds</a></p>" } ?? "")
                 """)
-        return .html(504, page.text, fields: fields, sharing: sharing)
+        return .html(504, page.text, fields: fields + [policy], sharing: sharing)
     }
 
     /// It is meant to be pasted into a shell, where only a quote could end the quotation.

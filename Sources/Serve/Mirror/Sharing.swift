@@ -24,6 +24,9 @@ struct Sharing: Equatable, Sendable {
     private(set) var access = Access.nobody
     /// It was fetched with somebody's credentials.
     private(set) var isPrivate = false
+    /// Its `Cross-Origin-Resource-Policy`.
+    private var embedding: String?
+    private var isData = false
 
     static let own = Sharing(subject: .own)
     static let everybodys = Sharing(subject: .everybodys)
@@ -36,6 +39,7 @@ struct Sharing: Equatable, Sendable {
     /// Of what is held.
     init(_ url: WebURL, _ fields: HTTPFields, _ flags: ResponseFlags, isPage: Bool) {
         subject = .copy(url)
+        (embedding, isData) = Self.embedding(fields)
         isPrivate = flags.contains(.isPrivate)
         let isOpen = !isPrivate && flags.isDisjoint(with: [.fromPrivateNetwork, .fromThisMachine])
         // A page is never asked for so that another site's scripts may read it.
@@ -46,8 +50,15 @@ struct Sharing: Equatable, Sendable {
     /// Of what a server has just answered to somebody.
     init(loaded fields: HTTPFields, _ url: WebURL, withCredentials: Bool) {
         subject = .copy(url)
+        (embedding, isData) = Self.embedding(fields)
         isPrivate = withCredentials
         access = Self.access(fields, isPrivate: withCredentials, isOpen: false, isUnknown: false)
+    }
+
+    private static func embedding(_ fields: HTTPFields) -> (policy: String?, isData: Bool) {
+        let type = fields.contentType?.essence ?? ""
+        let isData = ["html", "xml", "json"].contains { type.hasSuffix("/" + $0) || type.hasSuffix("+" + $0) }
+        return (fields["Cross-Origin-Resource-Policy"], isData)
     }
 
     private static func access(_ fields: HTTPFields, isPrivate: Bool, isOpen: Bool, isUnknown: Bool) -> Access {
@@ -90,13 +101,15 @@ struct Sharing: Equatable, Sendable {
             // Nothing of it can be probed; whoever goes there sees it.
             switch asker.kind {
             case .person, .portal: return .given([])
-            case .page, .outside: return asker.use.isWindow ? .given([]) : .refused
+            case .page, .led, .outside: return asker.use.isWindow ? .given([]) : .refused
             }
         case .copy where isPrivate && layout.withholdsPrivate: return .withheld
         case .copy(let url):
             guard let root = layout.root else { return verdict(on: url, for: asker, origin, layout) }
-            return root.isRoot(url)
-                ? .given(rootLines(for: asker, origin)) : verdictBesideRoot(on: url, for: asker, origin, layout)
+            guard root.isRoot(url) else { return verdictBesideRoot(on: url, for: asker, origin, layout) }
+            // What documents beside it ask for has no origin that a browser could compare.
+            if asker.kind == .outside, !asker.use.isRead, !isEmbeddable(by: asker, url, layout) { return .refused }
+            return .given(rootLines(for: asker, origin))
         }
     }
 
@@ -105,6 +118,7 @@ struct Sharing: Equatable, Sendable {
     ) -> Verdict {
         switch asker.kind {
         case .person, .portal: return .given([])
+        case .led: return isPrivate && !asker.use.isDocument ? .refused : .given([])
         case .outside: return asker.use.isWindow ? .given([]) : .refused
         case .page:
             if isPrivate, !asker.use.isDocument, !asker.isNear(url, layout.names) { return .refused }
@@ -118,16 +132,27 @@ struct Sharing: Equatable, Sendable {
     ) -> Verdict {
         if asker.use.isWorker { return .refused }
         guard case .page(let origins) = asker.kind else { return verdict(on: url, for: asker, origin, layout) }
-        if origins.contains(url.origin) { return .given(asker.isOpaque ? Self.lines("null") : []) }
+        if origins.contains(url.origin) { return .given(origin.map { Self.lines($0, credentials: true) } ?? []) }
         guard case .given = verdict(on: url, for: asker, origin, layout) else { return .refused }
-        guard asker.use.isRead else { return .given([]) }
+        guard asker.use.isRead else { return isEmbeddable(by: asker, url, layout) ? .given([]) : .refused }
         let isAllowed =
             switch access {
             case .nobody: false
             case .everybody: true
             case .origin(let named, _, let others): others || origins.contains(named)
             }
-        return isAllowed ? .given(asker.isOpaque ? Self.lines("null") : []) : .refused
+        return isAllowed ? .given(lines(for: asker, origin)) : .refused
+    }
+
+    /// By the policy that the server has for pictures, scripts and the like; and data is neither script nor style.
+    private func isEmbeddable(by asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
+        if asker.use.makesDocument || asker.origins.contains(url.origin) { return true }
+        if isData, ["script", "style"].contains(asker.use.destination) { return false }
+        return switch embedding {
+        case "same-origin": false
+        case "same-site": asker.isNear(url, layout.names)
+        default: true
+        }
     }
 
     /// The root is what it is a mirror of: it says to everybody what that said.

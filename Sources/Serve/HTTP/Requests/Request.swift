@@ -16,6 +16,7 @@ struct Request {
         self.body = body
     }
 
+    var authority: String { String(decoding: host, as: UTF8.self) }
     var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
     var ifNoneMatch: String? { text(head.ifNoneMatch) }
     var accept: String? { text(head.accept) }
@@ -37,6 +38,8 @@ struct Request {
         return head.target.isEmpty
             ? UnsafeBufferPointer(start: root.utf8Start, count: 1) : UnsafeBufferPointer(rebasing: bytes[head.target])
     }
+
+    var targetText: String { String(decoding: target, as: UTF8.self) }
 
     /// All of them; read anew each time.
     var fields: HTTPFields {

@@ -11,15 +11,18 @@ final class CopyRenderer {
     let verifier: BodyVerifier
     /// A browser shows it, in a window or a frame; nobody puts it into a document of its own.
     private let isShown: Bool
+    /// It becomes a service worker.
+    private let isWorker: Bool
     /// What was made is for such a use alone.
     private(set) var dependsOnUse = false
 
-    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, isShown: Bool) {
+    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
         self.finder = finder
         self.layout = layout
         self.shim = shim
         self.verifier = verifier
-        self.isShown = isShown
+        isShown = asked.isNavigation
+        isWorker = asked["Service-Worker"] == "script"
     }
 
     private var fields: AnswerFields { finder.fields }
@@ -32,12 +35,14 @@ final class CopyRenderer {
             let table = try links(of: body)
         else {
             let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
-            return .text(500, text, fields: layout.commonFields, sharing: Sharing(missing: copy.url))
+            return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
         }
-        let tag = body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
+        let tag =
+            isRootsWorker(copy.url)
+            ? nil : body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
         let form = DocumentForm(body)
         let sharing = copy.sharing
-        if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url) {
+        if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url), !isRootsWorker(copy.url) {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
             return Answer(
@@ -47,7 +52,9 @@ final class CopyRenderer {
                 file: file, sharing: sharing)
         }
         let bytes = try content.load()
-        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded {
+        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
+            !isRootsWorker(copy.url)
+        {
             let edits = try edits(of: bytes, table, copy.url, form)
             let list = edits.isEmpty ? nil : SpliceList(edits, of: bytes.count)
             let file = Answer.FileBody(path: path, byteCount: list?.byteCount ?? bytes.count, splice: list)
@@ -110,7 +117,9 @@ final class CopyRenderer {
     ) throws(StoreError) -> Answer {
         let shown =
             switch body.form {
-            case .other: isRewritten(body.table, of: url) ? splice(body.bytes, body.table, url) : body.bytes
+            case .other:
+                workerGuard(body.bytes, url)
+                    + (isRewritten(body.table, of: url) ? splice(body.bytes, body.table, url) : body.bytes)
             case .html, .xml: try document(body.bytes, body.table, url, body.form)
             }
         // The server's own tag is for the server's own bytes.
@@ -118,6 +127,8 @@ final class CopyRenderer {
         var outgoing = fields.fields(
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
+        // Else a browser could take what it has of it as a script for it.
+        if isRootsWorker(url) { outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) } }
         // A part, or the refusal of one, that the server itself was asked for.
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
@@ -181,10 +192,19 @@ final class CopyRenderer {
         edits += repairs.edits(in: bytes)
         if let failure { throw failure }
         if let shim, let place = shimPlace(in: bytes, form) {
-            edits.append((place..<place, form == .xml ? shim.xmlTag : shim.tag))
+            edits.append((place..<place, shim.tag(form, layout)))
         }
         edits.sort { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
         return edits
+    }
+
+    private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
+
+    /// What a worker of the root has in front, so that it does not stand between other sites and their copies.
+    private func workerGuard(_ bytes: [UInt8], _ url: WebURL) -> [UInt8] {
+        guard isRootsWorker(url) else { return [] }
+        dependsOnUse = true
+        return ShimScript.workerGuard(before: bytes)
     }
 
     private func shimPlace(in bytes: [UInt8], _ form: DocumentForm) -> Int? {

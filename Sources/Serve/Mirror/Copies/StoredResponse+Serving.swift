@@ -2,7 +2,7 @@ internal import Store
 
 extension StoredBody {
     /// Raised when the same body is shown in other bytes than before.
-    private static let showingVersion = 3
+    private static let showingVersion = 4
 
     /// Another one when other bytes are shown, whichever store and visit they come from: by the body itself, and by what
     /// its splice and its reading depend on.
@@ -11,7 +11,7 @@ extension StoredBody {
     func entityTag(type: String?, layout: OriginLayout, shim: Bool?) -> String {
         let digits = Array("0123456789abcdef".utf8)
         let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0])" } ?? ""
+        let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a tells the few types and manners that one body may have apart.
         let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)".utf8.reduce(
             0x811c_9dc5 as UInt32

@@ -9,6 +9,9 @@ struct OriginLayout: Sendable {
     /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what is written for
     /// one client. Without it they are paths.
     var authority: String?
+    /// Beside a site at the root: whose document is shown, or asks.
+    private(set) var page = PageSeals.Reading.none
+    private let seals: PageSeals
     let names: OriginNames
     /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's answer.
     let commonFields: [(name: String, value: String)]
@@ -25,11 +28,12 @@ struct OriginLayout: Sendable {
 
     init(
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
-        showsPrivate: Bool = false, names: OriginNames = .system
+        showsPrivate: Bool = false, names: OriginNames = .system, seals: PageSeals = PageSeals()
     ) {
         self.port = port
         self.root = root
         self.names = names
+        self.seals = seals
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
         withholdsPrivate = isExposed && !showsPrivate
@@ -44,13 +48,13 @@ struct OriginLayout: Sendable {
     }
 
     /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser, documents get one
-    /// of their own each, and say where they are.
+    /// of their own each.
     func fields(of url: WebURL) -> [(name: String, value: String)] {
         guard let root, !root.isRoot(url) else { return commonFields }
-        return commonFields + [("Content-Security-Policy", Self.sandbox), ("Referrer-Policy", "unsafe-url")]
+        return commonFields + [("Content-Security-Policy", Self.sandbox)]
     }
 
-    private static let sandbox = """
+    static let sandbox = """
         sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads \
         allow-pointer-lock allow-orientation-lock allow-presentation allow-top-navigation-by-user-activation
         """
@@ -60,15 +64,31 @@ struct OriginLayout: Sendable {
         guard let name = names.name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
         guard let root else { return "http://\(name):\(port)\(url.target)\(fragment)" }
-        return (authority.map { "http://\($0)" } ?? "") + root.path(of: url) + fragment
+        return (authority.map { "http://\($0)" } ?? "") + root.path(of: url, below: folder) + fragment
+    }
+
+    /// Below which others are shown beside a site at the root.
+    var folder: String {
+        guard case .page(let origins) = page, let url = WebURL(origins[0] + "/") else { return RootOrigin.prefix }
+        return seals.folder(of: url)
     }
 
     /// As one client is to see it.
-    func seen(from authority: String) -> OriginLayout {
+    ///
+    /// - Parameter target: what it asks for.
+    func seen(from authority: String, at target: String = "/") -> OriginLayout {
         guard root != nil else { return self }
         var layout = self
         layout.authority = authority
+        layout.page = seals.reading(target)
         return layout
+    }
+
+    /// Where a document stands beside a site at the root, when that is not where it is asked for.
+    func sealed(_ url: WebURL) -> String? {
+        guard let root, !root.isRoot(url) else { return nil }
+        if case .page(let origins) = page, origins.contains(url.origin) { return nil }
+        return (authority.map { "http://\($0)" } ?? "") + root.path(of: url, below: seals.folder(of: url))
     }
 
     /// Whether relative references in a body from there lead where they should by themselves.
@@ -96,11 +116,12 @@ struct OriginLayout: Sendable {
     /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the larder has it. Nil for
     /// what it cannot have.
     func localSource(_ source: String, of url: WebURL) -> String? {
-        // Beside a site at the root no page has the origin that a browser takes it to have.
-        guard source == "*" || keepsPaths(of: url) else { return nil }
-        if source == "*" || source.hasPrefix("'") { return source }
+        // Beside a site at the root no page has an origin but the root's.
+        if source == "*" { return source }
+        if source.hasPrefix("'") { return keepsPaths(of: url) ? source : nil }
         if source == "https:" || source == "http:" { return root == nil ? "http://*.localhost:\(port)" : "'self'" }
-        guard root == nil, !source.hasSuffix(":") else { return nil }
+        guard !source.hasSuffix(":") else { return nil }
+        if let root { return root.isNamed(by: source) ? "'self'" : nil }
         let host = source.utf8.contains("://".utf8) ? source : "https://" + source
         guard host.utf8.contains(UInt8(ascii: "*")) else {
             return WebURL(host).flatMap(localOrigin)
@@ -127,6 +148,16 @@ struct OriginLayout: Sendable {
 
     func page(atAuthority authority: String) -> Asker.Kind {
         WebURL("http://\(authority)/").map { page(at: $0, authority) } ?? .outside
+    }
+
+    /// What is said upstream of an origin that is none of a mirrored page. A page that is not mirrored knows the site at the
+    /// root by the larder's name for it.
+    ///
+    /// - Parameter isLed: the root's own page may have led there.
+    func originalOrigin(_ origin: String, isLed: Bool) -> String {
+        guard let root else { return "null" }
+        guard isLed else { return origin }
+        return origin == authority.flatMap { WebURL("http://\($0)/")?.origin } ? root.origins[0] : "null"
     }
 
     private func page(named local: WebURL) -> Asker.Kind {

@@ -25,7 +25,6 @@ struct LoadJob: Sendable {
     let mayReach: ResponseFlags
     /// No other site's page asks: what is known of the user there may be told.
     let isNear: Bool
-    let isNavigation: Bool
 
     /// Somebody's credentials go along.
     var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
@@ -61,7 +60,7 @@ struct LoadJob: Sendable {
     /// Those who ask for the same get the same answer. Nil for what may do something each time that it is asked.
     var flightKey: String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
-        let authority = layout.authority ?? ""
+        let authority = (layout.authority ?? "") + layout.folder
         return """
             \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
             \(upstreamFields.block)

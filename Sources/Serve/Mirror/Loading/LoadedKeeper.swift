@@ -42,7 +42,8 @@ final class LoadedKeeper {
             opened = nil
             return LoadedReply(
                 answer: .text(
-                    500, "\(error)\n", fields: job.layout.commonFields, sharing: Sharing(missing: job.request.url)))
+                    500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
+                    sharing: Sharing(missing: job.request.url)))
         }
     }
 
@@ -156,7 +157,7 @@ final class LoadedKeeper {
         fields.remove("Set-Cookie")
         var new = NewResponse(
             href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
-            role: job.held?.role ?? (job.isNavigation ? 0 : 1), fields: fields.block,
+            role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,
             fetched: response.responseTime.secondsSinceEpoch, body: body)
         new.requested = response.requestTime.secondsSinceEpoch
         new.request = job.key
@@ -216,7 +217,7 @@ final class LoadedKeeper {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return CopyRenderer(
             finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim,
-            verifier: job.verifier, isShown: job.isNavigation)
+            verifier: job.verifier, asked: job.request.fields)
     }
 
     private func reply(
@@ -227,7 +228,7 @@ final class LoadedKeeper {
         case .gatewayTimeout:
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
             let text = "\(job.request.url.href) could not be loaded: \(why)\n"
-            let fields = [("Larder", AnswerSource.miss.text)] + job.layout.commonFields
+            let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
             return LoadedReply(answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])

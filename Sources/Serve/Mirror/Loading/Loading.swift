@@ -62,6 +62,11 @@ final class Loading: Sendable {
         }
     }
 
+    /// Calls `done` with whether the server takes what is to follow.
+    func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
+        load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
+    }
+
     /// Whether somebody's own request is the one that the server is asked.
     private final class Lead: Sendable {
         private let flag = Atomic(false)

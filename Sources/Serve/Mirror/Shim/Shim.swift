@@ -12,22 +12,26 @@ struct Shim: Sendable {
 
     /// As it is served: the same bytes for as long as the larder's layout is the same.
     let answer: Answer
-    /// Goes into pages. With what its bytes are, so that a browser may keep it.
-    let tag: [UInt8]
-    let xmlTag: [UInt8]
+    /// With what its bytes are, so that a browser may keep it.
+    private let address: String
 
     init(layout: OriginLayout) {
         // In a block, so that nothing of it has a name that the page's scripts could meet.
         let script = Array("{\n\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
         // FNV-1a: it only has to change when the script does.
         let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
-        let address = "\(Self.path)?\(String(version, radix: 36))"
-        tag = Array("<script src=\"\(address)\"></script>".utf8)
-        xmlTag = Array("<script xmlns=\"http://www.w3.org/1999/xhtml\" src=\"\(address)\"></script>".utf8)
+        address = "\(Self.path)?\(String(version, radix: 36))"
         let fields: [(name: String, value: String)] = [
             ("Content-Type", "text/javascript; charset=utf-8"), ("Cache-Control", "max-age=31536000, immutable"),
         ]
         answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .everybodys)
+    }
+
+    /// Goes into documents. It is told where these have others shown.
+    func tag(_ form: DocumentForm, _ layout: OriginLayout) -> [UInt8] {
+        let space = form == .xml ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
+        let folder = layout.folder == RootOrigin.prefix ? "" : "&\(layout.folder)"
+        return Array("<script\(space) src=\"\(address)\(folder)\"></script>".utf8)
     }
 
     static func nameAnswer(_ name: String) -> Answer {
@@ -81,9 +85,12 @@ struct Shim: Sendable {
             const larderHere = new URL(document.currentScript.src);
             const larderIsInside = \#(!layout.allowsNetwork);
             const larderAddress = (url) => {
-              if (url.host === larderHere.host) return url.href;
+              const others = larderHere.search.split("&")[1] ?? "\#(RootOrigin.prefix)";
+              if (url.hostname === "\#(OriginLayout.portalName)" && url.port === larderHere.port) return url.href;
+              if (url.host === larderHere.host)
+                return url.href.replace(larderHere.origin + "\#(RootOrigin.prefix)", larderHere.origin + others);
               const isRoot = \#(JSONText.array(root.origins)).includes(url.origin);
-              const place = isRoot ? "" : `\#(RootOrigin.prefix)${url.protocol.slice(0, -1)}/${url.host}`;
+              const place = isRoot ? "" : `${others}${url.protocol.slice(0, -1)}/${url.host}`;
               return larderHere.origin + place + url.pathname + url.search + url.hash;
             };
             const larderDomain = () => "";

@@ -1,3 +1,5 @@
+internal import Web
+
 /// The script that leads to the larder what other scripts ask for by whole addresses which they make at run time.
 ///
 /// Before it stand `larderHere`, the shim's own address; `larderAddress`, which gives the larder's address of an http or https
@@ -94,6 +96,8 @@ enum ShimScript {
           });
           wrap(XMLHttpRequest.prototype, "open", ([method, url, ...rest]) => [method, led(url), ...rest]);
           for (const name of ["Worker", "SharedWorker"]) wrap(self, name, first);
+          wrap(self, "FontFace", ([family, source, ...rest]) =>
+            [family, typeof source === "string" ? ledStyle(source) : source, ...rest]);
           wrap(self.ServiceWorkerContainer?.prototype, "register", first);
           self.open = new Proxy(self.open, {
             apply: (target, self, [url, ...rest]) =>
@@ -207,4 +211,45 @@ enum ShimScript {
           });
         })(larderAddress, larderDomain, larderHere.href, larderIsInside);
         """#
+}
+
+// MARK: - Workers
+
+extension ShimScript {
+    /// Goes before a service worker of the site at the root: of requests for others' copies it hears nothing. What it goes by
+    /// is taken before the worker's own script could change it.
+    static func workerGuard(before script: [UInt8]) -> [UInt8] {
+        Array((isStrict(script) ? "\"use strict\";" : "").utf8) + workerGuard
+    }
+
+    private static let workerGuard = Array(
+        #"""
+        {
+          const apply = Reflect.apply, starts = String.prototype.startsWith, stop = Event.prototype.stopImmediatePropagation;
+          const get = (type, name) => Object.getOwnPropertyDescriptor(type.prototype, name).get;
+          const request = get(FetchEvent, "request"), address = get(Request, "url"), own = location.origin + "/-/";
+          addEventListener("fetch", (event) => {
+            if (apply(starts, apply(address, apply(request, event, []), []), [own])) apply(stop, event, []);
+          });
+        }
+
+        """#.utf8)
+
+    /// A directive would be none behind other statements.
+    private static func isStrict(_ script: [UInt8]) -> Bool {
+        var rest = script[...]
+        if rest.starts(with: [0xEF, 0xBB, 0xBF]) { rest = rest.dropFirst(3) }
+        while true {
+            rest = rest.drop { HTTPGrammar.isSpace($0) || $0 == 0x0A || $0 == 0x0D }
+            if rest.starts(with: "//".utf8) {
+                rest = rest.drop { $0 != 0x0A && $0 != 0x0D }
+            } else if rest.starts(with: "/*".utf8) {
+                guard let end = rest.dropFirst(2).indices.first(where: { rest[$0...].starts(with: "*/".utf8) })
+                else { return false }
+                rest = rest[(end + 2)...]
+            } else {
+                return rest.starts(with: "\"use strict\"".utf8) || rest.starts(with: "'use strict'".utf8)
+            }
+        }
+    }
 }
