@@ -802,6 +802,7 @@ extension Attempt {
             """),
         leak(
             "a window that was empty", ["GET outside/gone"], by: [.asUser],
+            gap: "a script made for it can send the window away",
             """
             open("about:blank").location = at.outside + "/gone"
             return "done"

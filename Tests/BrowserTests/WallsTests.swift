@@ -5,7 +5,7 @@ import Testing
 import Web
 
 /// What the web forbids one site to do to another, a mirror forbids; what the web allows, works.
-@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"))
 struct WallsTests {
     /// All, or those that `LARDER_WALLS` names.
     private static var settings: [Attempt.Setting] {

@@ -205,12 +205,19 @@ import Web
         let asked: [(String, String)] = [
             ("Cookie", "a=b"), ("X-Own", "y"), ("Larder-Policy", "reload"), ("Accept-Encoding", "br"),
         ]
+        let open: HTTPFields = ["Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "X-Own"]
+        servers.say("/b", 200, open, "b")
         try serving(.protocol) { (get: Get) throws -> Void in
             let ours = [("Origin", "http://HERE"), ("Referer", "http://HERE/x")]
             _ = try get("/a", asked + ours)
-            _ = try get("/-/web/https/other.test/b", asked + ours)
+            _ = try get("/-/web/https/other.test/b", asked.filter { $0.0 != "Larder-Policy" } + ours)
+            // Only who may send a field of its own to another site has it asked; no server of the web takes this one.
+            #expect(try get("/-/web/https/other.test/b", asked + ours).status == 403)
         }
-        let sent = servers.requests
+        let preflights = servers.requests.filter { $0.method == "OPTIONS" }
+        #expect(preflights.map { $0.fields["Access-Control-Request-Headers"] } == ["x-own", "larder-policy,x-own"])
+        #expect(preflights.map { $0.fields["Cookie"] ?? $0.fields["X-Own"] } == [nil, nil])
+        let sent = servers.requests.filter { $0.method != "OPTIONS" }
         #expect(sent.map(\.url.href) == ["https://example.test/a", "https://other.test/b"])
         #expect(sent.map { $0.fields["Cookie"] } == ["a=b", nil])
         #expect(sent.map { $0.fields["Origin"] } == ["https://example.test", "https://example.test"])

@@ -138,7 +138,7 @@ import Web
     @Test(
         arguments: [
             // The root's pages ask for a copy of b.test, which to a browser has their origin.
-            ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil), (star, "empty", "cors", ""),
+            ([:], "empty", "cors", nil), ([:], "empty", "no-cors", nil), (star, "empty", "cors", "Origin: * "),
             ([:], "image", "no-cors", ""), ([:], "script", "no-cors", ""), ([:], "image", "cors", nil),
             ([:], "iframe", "navigate", ""), (star, "worker", "same-origin", nil),
             (star, "sharedworker", "same-origin", nil), (star, "serviceworker", "same-origin", nil),
@@ -158,15 +158,26 @@ import Web
         throws
     {
         let root = try #require(WebURL("https://a.test/").flatMap(RootOrigin.init))
-        let layout = OriginLayout(port: 8080, root: root)
-        func given(_ sharing: Sharing, _ path: String) -> String? {
-            self.given(
-                sharing, to: "null", site: "cross-site", layout: layout, authority: "localhost:8080",
-                referrer: "http://localhost:8080/-/web/https/\(path)")
+        let layout = OriginLayout(port: 8080, root: root).seen(from: "localhost:8080")
+        func given(_ sharing: Sharing, to page: String) throws -> String? {
+            // A browser does not say whose page it is; the address does.
+            let url = try #require(WebURL("https://\(page)/"))
+            let seal = try #require(layout.sealed(url).flatMap { WebURL($0) })
+            let asked = layout.seen(from: "localhost:8080", at: seal.target)
+            var fields: HTTPFields = ["Origin": "null", "Sec-Fetch-Site": "cross-site"]
+            fields.set("Sec-Fetch-Dest", "empty")
+            let asker = Asker(fields, authority: "localhost:8080", layout: asked)
+            guard case .given(let lines) = sharing.verdict(for: asker, origin: "null", in: asked) else { return nil }
+            return String(decoding: lines, as: UTF8.self)
         }
         let own = held([:], .askedByOrigin)
-        #expect(given(own, "b.test/page") == "Origin: null ")
-        #expect(given(own, "c.test/page") == nil)
-        #expect(given(Sharing(missing: try #require(WebURL("https://a.test/y"))), "b.test/page") == "")
+        let lines = "Access-Control-Allow-Origin: null\r\nAccess-Control-Allow-Credentials: true\r\n"
+        #expect(try given(own, to: "b.test") == lines)
+        #expect(try given(own, to: "c.test") == nil)
+        #expect(try given(Sharing(missing: try #require(WebURL("https://a.test/y"))), to: "b.test") == "")
+        // Made up, or of another server.
+        #expect(
+            OriginLayout(port: 8080, root: root).seen(from: "x", at: "/-/as/0.https.b.test/https/b.test/").page
+                == .unknown)
     }
 }

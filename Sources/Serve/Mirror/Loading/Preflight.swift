@@ -30,7 +30,9 @@ struct Preflight: Sendable {
             "Sec-Fetch-Dest": "empty",
         ]
         if let site = fields["Sec-Fetch-Site"] { asked.set("Sec-Fetch-Site", site) }
-        if let agent = fields["User-Agent"] { asked.set("User-Agent", agent) }
+        for name in ["User-Agent", "Referer"] {
+            if let value = fields[name] { asked.set(name, value) }
+        }
         if !names.isEmpty { asked.set("Access-Control-Request-Headers", names.joined(separator: ",")) }
         request = LoadRequest(
             method: "OPTIONS", url: url, fields: asked, body: [], mayReach: mayReach, isAnonymous: true)
