@@ -23,7 +23,6 @@ package final class StoreReader {
         self.folder = folder
         connection = try Self.connect(folder)
         readers = ReadersLock(folder)
-        // A site that was never published shows what its first visit has so far.
         findVisible = try connection.prepare(
             """
             SELECT \(StoredResponse.columns) FROM url
@@ -32,7 +31,7 @@ package final class StoreReader {
             JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href = ? AND response.request = ?
-                AND (site.published IS NULL OR response.visit <= site.published)
+                AND \(Schema.isVisible("response"))
             ORDER BY \(StoredResponse.shownFirst)
             """)
         findOfVisit = try connection.prepare(
@@ -48,7 +47,8 @@ package final class StoreReader {
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ?1 AND response.request = '' AND response.visit <= ?2
+            WHERE url.href = ?1 AND response.request = ''
+                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?2), ?2) OR response.visit = ?2)
                 AND visit.site = (SELECT site FROM visit WHERE id = ?2)
             ORDER BY response.visit DESC, response.fetched DESC, response.variant DESC
             """)
@@ -240,23 +240,23 @@ package final class StoreReader {
         var visits: [Int64: [Visit]] = [:]
         try connection.prepare(
             """
-            SELECT site, id, started, finished, (SELECT count(*) FROM response WHERE visit = visit.id)
+            SELECT site, id, started, finished, base, (SELECT count(*) FROM response WHERE visit = visit.id)
             FROM visit ORDER BY id
             """
         ).each { row in
             visits[row.integer(0), default: []].append(
                 Visit(
                     id: row.integer(1), started: row.integer(2), finished: row.optionalInteger(3),
-                    responseCount: Int(row.integer(4))))
+                    base: row.optionalInteger(4), responseCount: Int(row.integer(5))))
         }
         var sites: [Site] = []
-        try connection.prepare("SELECT id, name, start, published, settings FROM site ORDER BY name").each { row in
+        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name").each { row in
             let id = row.integer(0)
             let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
             sites.append(
                 Site(
                     id: id, name: row.text(1), start: start, visits: visits[id] ?? [],
-                    published: row.optionalInteger(3), settings: row.text(4)))
+                    published: row.optionalInteger(3), settings: row.text(4), overlay: row.optionalInteger(5)))
         }
         return sites
     }

@@ -100,7 +100,7 @@ package final class StoreWriter {
             """
             SELECT id FROM visit WHERE site = ?1 AND finished IS NULL
                 AND started > iif(id = (SELECT published FROM site WHERE id = ?1), ?3, ?2)
-                AND id = (SELECT max(id) FROM visit WHERE site = ?1)
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
             """
         ).first(
             .integer(site), .integer(now - Limits.secondsToContinue), .integer(now - Limits.secondsToGoBeyond)
@@ -175,12 +175,10 @@ package final class StoreWriter {
             try transaction { () throws(StoreError) in
                 try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?")
                     .run(.integer(now), .integer(visit.id))
-                try connection.prepare("UPDATE site SET published = ? WHERE id = ?")
-                    .run(.integer(visit.id), .integer(visit.site))
+                try show(visit)
             }
         case .publishSoFar:
-            try connection.prepare("UPDATE site SET published = ? WHERE id = ?")
-                .run(.integer(visit.id), .integer(visit.site))
+            try transaction { () throws(StoreError) in try show(visit) }
         case .keepOpen:
             break
         case .holdBack(let now):
@@ -228,6 +226,8 @@ package final class StoreWriter {
     func waitForOthers(milliseconds: Int) {
         connection.waitForOthers(milliseconds: milliseconds)
     }
+
+    var lastInsertedRow: Int64 { connection.lastInsertedRow }
 
     func execute(_ sql: String, doing: String) throws(StoreError) {
         try connection.execute(sql, doing: doing)

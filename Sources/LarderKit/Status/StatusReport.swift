@@ -22,6 +22,8 @@ public struct StatusReport: Sendable, Equatable {
         public let visits: [Visit]
         /// The visit that is served; nil when none was complete yet.
         public let published: Int64?
+        /// What servers loaded, which is served on top of it; nil when they loaded nothing since.
+        public let overlay: Int64?
     }
 
     public struct Visit: Sendable, Equatable {
@@ -30,6 +32,8 @@ public struct StatusReport: Sendable, Equatable {
         public let started: Int64
         /// Nil for one that was interrupted, or that runs just now.
         public let finished: Int64?
+        /// The visit over which it lies; nil for a prefetch run.
+        public let base: Int64?
         public let responses: Int
 
         /// When it began, in universal time: `2026-01-31T12:00:00Z`.
@@ -61,9 +65,11 @@ extension StatusReport.Site {
         start = site.start
         visits = site.visits.map { visit in
             StatusReport.Visit(
-                number: visit.id, started: visit.started, finished: visit.finished, responses: visit.responseCount)
+                number: visit.id, started: visit.started, finished: visit.finished, base: visit.base,
+                responses: visit.responseCount)
         }
         published = site.published
+        overlay = site.overlay
     }
 
     func write(to writer: inout JSONWriter) {
@@ -71,6 +77,7 @@ extension StatusReport.Site {
             object.member("name", name)
             object.member("start", start)
             object.member("published", published)
+            object.member("overlay", overlay)
             object.member("visits") { list in
                 list.array { array in for visit in visits { visit.write(to: &array) } }
             }
@@ -84,6 +91,7 @@ extension StatusReport.Visit {
             object.member("number", number)
             object.member("started", started)
             object.member("finished", finished)
+            object.member("base", base)
             object.member("responses", responses)
         }
     }

@@ -1,7 +1,8 @@
 internal import Store
 
 extension Larder {
-    /// Serves another visit of a site from now on: the complete one before the one that is served, or the one that is named.
+    /// Serves another visit of a site from now on: the one that is named, else the complete one before the one that is served;
+    /// where servers loaded something on top of that, the same without it.
     ///
     /// - Returns: The number of the visit that is served now.
     /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, `.machine` when the store fails or the
@@ -12,7 +13,12 @@ extension Larder {
         return try await Self.onThread("larder-rollback") { () throws(LarderError) in
             do throws(StoreError) {
                 let held = try Self.site(named: site, in: StoreReader(folder).sites())
-                let target = if let visit { visit } else { try Self.visitBefore(of: held) }
+                let target =
+                    if let visit { visit } else if held.overlay != nil, let published = held.published {
+                        published
+                    } else {
+                        try Self.visitBefore(of: held)
+                    }
                 try StoreWriter(folder).publish(visit: target, of: held)
                 return target
             } catch {
@@ -79,7 +85,9 @@ extension Larder {
             do throws(StoreError) {
                 let reader = try StoreReader(folder)
                 let held = try Self.site(named: site, in: reader.sites())
-                guard let to = second ?? held.published ?? held.visits.last?.id else { throw Self.noVisit(1, of: held) }
+                guard let to = second ?? held.overlay ?? held.published ?? held.visits.last?.id else {
+                    throw Self.noVisit(1, of: held)
+                }
                 let from = if let first { first } else { try Self.visitBefore(of: held, than: to) }
                 for visit in [from, to] where !held.visits.contains(where: { $0.id == visit }) {
                     throw Self.noVisit(visit, of: held)
@@ -102,7 +110,7 @@ extension Larder {
 
     private static func visitBefore(of site: Site, than visit: Int64? = nil) throws(StoreError) -> Int64 {
         let bound = visit ?? site.published ?? .max
-        guard let before = site.visits.last(where: { $0.id < bound && $0.finished != nil }) else {
+        guard let before = site.visits.last(where: { $0.id < bound && $0.finished != nil && $0.base == nil }) else {
             throw StoreError(
                 .unusable, doing: "find an earlier visit of", path: site.name, detail: "there is none that is complete",
                 advice: "see its visits with: larder visits")

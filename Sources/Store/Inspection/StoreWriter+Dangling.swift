@@ -11,6 +11,8 @@ extension StoreWriter {
             UPDATE site SET published =
                 (SELECT max(visit.id) FROM visit WHERE visit.site = site.id AND visit.finished IS NOT NULL)
                 WHERE published NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+            UPDATE site SET overlay = NULL
+                WHERE overlay NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
             DELETE FROM visit WHERE site NOT IN (SELECT id FROM site);
             DELETE FROM link WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body);
             DELETE FROM content WHERE body NOT IN (SELECT id FROM body);

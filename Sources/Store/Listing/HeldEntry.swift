@@ -23,7 +23,7 @@ extension HeldEntry {
 
     /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of all.
     static let isVisible = """
-        (?1 IS NULL OR site.id = ?1) AND (site.published IS NULL OR response.visit <= site.published)
+        (?1 IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
         """
 
     /// The newest that its site shows for its URL.
@@ -31,7 +31,7 @@ extension HeldEntry {
         NOT EXISTS (
             SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
             WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
-                AND later.site = site.id AND (site.published IS NULL OR newer.visit <= site.published))
+                AND later.site = site.id AND \(Schema.isVisible("newer")))
         """
 
     init(_ row: Row) {

@@ -22,7 +22,7 @@ extension StoreReader {
         try eachRow(
             """
             SELECT \(StoredResponse.columns), site.name, referrer.href,
-                site.published IS NULL OR response.visit <= site.published
+                \(Schema.isVisible("response"))
             FROM url
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit

@@ -58,7 +58,7 @@ extension StoreReader {
             CROSS JOIN site ON site.id = visit.site
             LEFT JOIN body ON body.id = response.body
             WHERE url.href > ?1 AND url.href <= ?2 AND (?3 IS NULL OR site.id = ?3)
-                AND (site.published IS NULL OR response.visit <= site.published)
+                AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """, .text(start), .text(end ?? Self.behindAll), .optional(site)
         ) { row in

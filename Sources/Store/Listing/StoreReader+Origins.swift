@@ -22,7 +22,7 @@ extension StoreReader {
             CROSS JOIN response ON response.url = url.id AND response.request = ''
             CROSS JOIN visit ON visit.id = response.visit
             CROSS JOIN site ON site.id = visit.site
-            WHERE url.href >= ? AND url.href < ? AND (site.published IS NULL OR response.visit <= site.published)
+            WHERE url.href >= ? AND url.href < ? AND \(Schema.isVisible("response"))
             ORDER BY url.href, \(StoredResponse.shownFirst)
             """)
         _ = try search.first(.text(origin + "/"), .text(end ?? behind)) { row -> Bool? in

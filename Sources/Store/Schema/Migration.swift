@@ -26,6 +26,7 @@ enum Migration {
         switch step {
         case 1: try from1(connection)
         case 2: try from2(connection)
+        case 3: try from3(connection)
         default: break
         }
     }
@@ -45,7 +46,6 @@ enum Migration {
                 (url, visit, request, variant, status, role, flags, requested, fetched, referrer, body, fields)
                 SELECT url, visit, '', '', status, role, 0, fetched, fetched, referrer, body, fields FROM earlier;
             DROP TABLE earlier;
-            \(Schema.views)
             """, doing: "bring up to date")
         try fillTypes(connection)
     }
@@ -54,15 +54,27 @@ enum Migration {
     private static func from2(_ connection: Connection) throws(StoreError) {
         try connection.execute(
             """
-            DROP VIEW larder_response;
-            DROP VIEW larder_body;
-            DROP VIEW larder_link;
+            \(dropViews)
             ALTER TABLE body ADD COLUMN pack INTEGER;
             ALTER TABLE body ADD COLUMN start INTEGER;
             \(Schema.sinceVersion3)
+            """, doing: "bring up to date")
+    }
+
+    /// Overlays.
+    private static func from3(_ connection: Connection) throws(StoreError) {
+        try connection.execute(
+            """
+            \(dropViews)
+            ALTER TABLE site ADD COLUMN overlay INTEGER REFERENCES visit(id);
+            ALTER TABLE visit ADD COLUMN base INTEGER;
             \(Schema.views)
             """, doing: "bring up to date")
     }
+
+    private static let dropViews = """
+        DROP VIEW IF EXISTS larder_response; DROP VIEW IF EXISTS larder_body; DROP VIEW IF EXISTS larder_link;
+        """
 
     /// A part at a time, so that memory stays constant.
     private static func fillTypes(_ connection: Connection) throws(StoreError) {

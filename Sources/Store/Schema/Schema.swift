@@ -2,7 +2,7 @@
 enum Schema {
     /// "lrdr", so that `file` and we know our own.
     static let applicationID: Int64 = 0x6c72_6472
-    static let version: Int64 = 3
+    static let version: Int64 = 4
 
     /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays as it is:
     /// `Migration` is for those who hold the store alone.
@@ -48,6 +48,9 @@ enum Schema {
         return found
     }
 
+    /// What a site shows are its visits up to the published one and, on top of it, the overlay: what servers loaded since,
+    /// in a visit that lies over its `base`.
+    ///
     /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells apart; where it
     /// varies, to the fields in `variant`. A body is content as it is read (`form`: format and character set), shared by
     /// every response that has it; its bytes are in a pack, from `start` on, or stand apart, so that counting bodies does not
@@ -61,13 +64,15 @@ enum Schema {
             name TEXT NOT NULL UNIQUE,
             start TEXT NOT NULL,
             published INTEGER REFERENCES visit(id),
-            settings TEXT NOT NULL DEFAULT ''
+            settings TEXT NOT NULL DEFAULT '',
+            overlay INTEGER REFERENCES visit(id)
         ) STRICT;
         CREATE TABLE visit (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             site INTEGER NOT NULL REFERENCES site(id),
             started INTEGER NOT NULL,
-            finished INTEGER
+            finished INTEGER,
+            base INTEGER
         ) STRICT;
         CREATE INDEX visit_site ON visit(site);
         CREATE TABLE url (
@@ -139,6 +144,12 @@ enum Schema {
 
         """
 
+    /// Whether readers may see a response, with its `site` joined to it. One that was never published shows what its first
+    /// visit has so far.
+    static func isVisible(_ response: String) -> String {
+        "(site.published IS NULL OR \(response).visit <= site.published OR \(response).visit = site.overlay)"
+    }
+
     /// For people with `sqlite3`. They stay when the tables change.
     static let views = """
         CREATE VIEW larder_response AS
@@ -146,12 +157,12 @@ enum Schema {
                 iif(response.role = 0, 'page', 'requisite') AS role, response.type,
                 response.request, response.variant, datetime(response.fetched, 'unixepoch') AS fetched,
                 body.size, lower(hex(body.sha256)) AS sha256, referrer.href AS referrer, response.fields,
-                (site.published IS NULL OR response.visit <= site.published) AND NOT EXISTS (
+                \(isVisible("response")) AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = response.request
                         AND newer.variant IN (response.variant, '') AND later.site = site.id
                         AND newer.visit > response.visit
-                        AND (site.published IS NULL OR newer.visit <= site.published)) AS shown
+                        AND \(isVisible("newer"))) AS shown
             FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit

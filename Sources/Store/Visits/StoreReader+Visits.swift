@@ -5,7 +5,7 @@ extension StoreReader {
         let count = try prepare(
             """
             SELECT count(*) FROM response JOIN visit ON visit.id = response.visit
-            WHERE visit.site = ? AND visit.id <= ? AND response.role = 0 AND response.body IS NOT NULL
+            WHERE visit.site = ? AND visit.id <= ? AND visit.base IS NULL AND response.role = 0 AND response.body IS NOT NULL
             GROUP BY visit.id ORDER BY visit.id DESC
             """
         ).first(.integer(site.id), .integer(published)) { Int($0.integer(0)) }
@@ -27,7 +27,8 @@ extension StoreReader {
             SELECT url.href, response.request, response.status, response.body FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
-            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.visit <= ?1
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
+                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
             ORDER BY response.visit, response.fetched, response.variant
             """, .integer(visit)
         ) { row in

@@ -9,8 +9,26 @@ extension StoreWriter {
                     .unusable, doing: "roll back", path: site.name, detail: "it has no complete visit \(visit)",
                     advice: "see its visits with: larder visits")
             }
-            try run("UPDATE site SET published = ? WHERE id = ?", .integer(visit), .integer(site.id))
+            try run("UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit), .integer(site.id))
         }
+    }
+
+    /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have itself.
+    func show(_ visit: OpenVisit) throws(StoreError) {
+        // What began before it lies below it now.
+        let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
+            .first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) }
+        try run(
+            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id), .integer(visit.site))
+        guard let later else { return }
+        try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(visit.id), .integer(later))
+        try remove(visit: later)
+    }
+
+    private func remove(visit: Int64) throws(StoreError) {
+        try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(visit))
+        try run("DELETE FROM response WHERE visit = ?", .integer(visit))
+        try run("DELETE FROM visit WHERE id = ?", .integer(visit))
     }
 
     /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has instead.
@@ -29,28 +47,28 @@ extension StoreWriter {
                     advice: "publish another one first with: larder rollback")
             }
             // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind it.
-            let later = visits[(place + 1)...]
+            // What lies over another visit shows nothing of this one.
+            let later = visits[(place + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next visit has of its own stays its own.
                 try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id), .integer(visit))
             }
-            try run("DELETE FROM response WHERE visit = ?", .integer(visit))
-            try run("DELETE FROM visit WHERE id = ?", .integer(visit))
+            try remove(visit: visit)
         }
     }
 
     /// As they are now: who asks may have read the site before others changed it.
     private func visits(
         of site: Site
-    ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool)] {
-        var visits: [(id: Int64, isFinished: Bool, isPublished: Bool)] = []
+    ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] {
+        var visits: [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] = []
         try eachRow(
             """
-            SELECT visit.id, visit.finished IS NOT NULL, visit.id = site.published FROM visit
+            SELECT visit.id, visit.finished IS NOT NULL, visit.id = site.published, visit.base IS NOT NULL FROM visit
             JOIN site ON site.id = visit.site
             WHERE site.id = ? ORDER BY visit.id
             """, .integer(site.id)
-        ) { visits.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0)) }
+        ) { visits.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)) }
         return visits
     }
 
@@ -101,7 +119,8 @@ extension StoreWriter {
         try run(
             """
             UPDATE visit SET finished = NULL
-            WHERE id = (SELECT published FROM site WHERE id = ?1) AND id = (SELECT max(id) FROM visit WHERE site = ?1)
+            WHERE id = (SELECT published FROM site WHERE id = ?1)
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
                 AND (SELECT count(*) FROM response WHERE visit = visit.id AND role = 0) >= ?2
             """, .integer(site), .integer(Int64(pages)))
     }

@@ -20,7 +20,9 @@ enum VisitsCommand {
     private static func text(of visit: StatusReport.Visit, in site: StatusReport.Site) -> String {
         let responses = Quantities.count(visit.responses, "response")
         let state =
-            if site.published == visit.number {
+            if let base = visit.base {
+                ", loaded by a server over visit \(base)" + (site.overlay == visit.number ? ", served" : "")
+            } else if site.published == visit.number {
                 ", served"
             } else if visit.finished == nil {
                 ", not complete"
