@@ -44,12 +44,13 @@ import Web
     }
 
     private func serving(
-        _ policy: CachePolicy, root: Bool = true,
+        _ policy: CachePolicy, root: Bool = true, rules: [String] = [],
         _ use: (_ get: (String, [(String, String)]) throws -> RawResponse) throws -> Void
     ) throws {
         var options = MirrorOptions()
         options.root = root ? WebURL("https://example.test/") : nil
         options.policy = policy
+        options.rules = try rules.map { try CacheRules.Rule($0) }
         options.load = { [servers] in servers.load($0, $1) }
         let server = try MirrorServer(
             store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
@@ -167,7 +168,7 @@ import Web
 
     @Test func `offline sends nothing on, and answers what was recorded`() throws {
         servers.say("/api", 200, ["Content-Type": "text/plain"], "answer")
-        try serving(.preferCache) { (get: Get) throws -> Void in
+        try serving(.preferCache, rules: ["/api post"]) { (get: Get) throws -> Void in
             for _ in 0..<2 { #expect(try get("/api", [(":method", "POST")]).text == "answer") }
         }
         #expect(servers.requests.count == 1)

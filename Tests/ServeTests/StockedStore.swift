@@ -45,7 +45,8 @@ struct StockedStore {
     }
 
     private func response(_ entry: Entry) throws -> NewResponse {
-        let format: BodyFormat = entry.type == "text/html" ? .html : .opaque
+        let formats: [String: BodyFormat] = ["text/html": .html, "text/javascript": .javaScript, "text/css": .css]
+        let format = formats[entry.type] ?? .opaque
         let table = LinkScanner().scan((entry.text ?? "").utf8.span, as: format, charset: "utf-8") { _, _ in }
         return NewResponse(
             href: entry.href, referrer: nil, status: entry.status, role: 0,

@@ -3,6 +3,7 @@ import Serve
 import Store
 import TestOrigin
 import Testing
+import Web
 
 /// Bodies that changed on the disk after they had come.
 @Suite struct VerificationTests {
@@ -37,6 +38,26 @@ import Testing
         defer { server.stop() }
         let client = try RawClient(port: Int(server.port))
         try use { try client.get("/film", host: "example-test.localhost:\(server.port)").status }
+    }
+
+    @Test func `what is damaged is loaded again where the policy allows it, and whole from then on`() throws {
+        try damage()
+        let servers = MirrorLoadingTests.ScriptedServers()
+        servers.say("/film", 200, ["Content-Type": "text/plain"], String(repeating: "a", count: Limits.packedBody + 1))
+        var options = MirrorOptions()
+        options.verification = .once
+        for (policy, source) in [(CachePolicy.preferCache, "loaded"), (.offline, "hit")] {
+            options.policy = policy
+            let load: Load = { servers.load($0, $1) }
+            options.load = policy == .offline ? nil : load
+            let server = try MirrorServer(
+                store.folder, port: 0, threadCount: 1, memoryLimit: 10_000_000, options: options)
+            defer { server.stop() }
+            let client = try RawClient(port: Int(server.port))
+            let answer = try client.get("/film", host: "example-test.localhost:\(server.port)")
+            #expect(answer.status == 200, "\(answer.text.prefix(300))")
+            #expect(answer["Larder"] == source)
+        }
     }
 
     @Test(arguments: [(Verification.never, 200, 200), (.once, 200, 500), (.always, 500, 500)])

@@ -17,6 +17,9 @@ extension Larder {
         options: ServeOptions = ServeOptions()
     ) throws(LarderError) -> MirrorService {
         var mirror = try options.mirrorOptions()
+        let requirements = RequirementsInForce()
+        mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
+        if options.mayBeEmpty { try makeStore() }
         let loads = try loads(options, mirror)
         if let loads { mirror.load = { loads.load($0, done: $1) } }
         guard folder.exists else {
@@ -38,14 +41,18 @@ extension Larder {
     /// Nil where no server is asked. What they answer is kept, so there has to be a store.
     private func loads(_ options: ServeOptions, _ mirror: MirrorOptions) throws(LarderError) -> ServerLoads? {
         guard mirror.policy != .offline else { return nil }
+        try makeStore()
+        let start = mirror.root.map { [$0] } ?? []
+        return try ServerLoads(
+            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
+    }
+
+    private func makeStore() throws(LarderError) {
         do throws(StoreError) {
             _ = try StoreWriter(folder)
         } catch {
             throw LarderError(error)
         }
-        let start = mirror.root.map { [$0] } ?? []
-        return try ServerLoads(
-            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
     }
 }
 

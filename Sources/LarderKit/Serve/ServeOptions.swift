@@ -24,6 +24,16 @@ public struct ServeOptions: Sendable {
     /// finds what became of them on the disk.
     public var verification = "never"
 
+    /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help rules`.
+    public var rules: [String] = []
+    /// After how long a held copy is shown where a server that is asked first has not answered; what it answers later is kept.
+    /// Nil waits for it.
+    public var patience: Duration? = .seconds(5)
+    /// How large the larder may become by what is loaded; nil for any size.
+    public var sizeLimit: Int64?
+    /// Serves a larder that is not there yet, for whoever is about to stock it.
+    public var mayBeEmpty = false
+
     public static var verifications: [String] { Verification.allCases.map(\.rawValue) }
 
     public static var policies: [String] { CachePolicy.allCases.map(\.rawValue) }
@@ -61,6 +71,9 @@ public struct ServeOptions: Sendable {
                 .input,
                 "\"\(verification)\" is no time to verify: choose one of \(Self.verifications.joined(separator: ", "))")
         }
+        options.rules = try CacheRules(texts: rules).rules
+        options.patience = patience
+        options.sizeLimit = sizeLimit
         options.policy = policy
         options.verification = verification
         options.hasShim = hasShim

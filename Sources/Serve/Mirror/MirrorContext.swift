@@ -1,5 +1,7 @@
+internal import Bundles
 internal import Glibc
 internal import Store
+internal import Web
 
 /// What the responders of all server threads have in common.
 struct MirrorContext: Sendable {
@@ -13,6 +15,8 @@ struct MirrorContext: Sendable {
     let notes: ServingNotes?
     /// Nil where no server is ever asked.
     let loading: Loading?
+    let rules: [CacheRules.Rule]
+    let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
 
     init(
         _ options: MirrorOptions, port: UInt16, verifier: BodyVerifier, tier: MemoryTier<Answer>,
@@ -29,6 +33,8 @@ struct MirrorContext: Sendable {
         self.tier = tier
         self.notes = notes
         self.loading = loading
+        rules = options.rules
+        requirements = options.requirements
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).

@@ -1,4 +1,6 @@
+package import Bundles
 internal import Glibc
+package import Store
 package import Web
 
 /// How a mirror is shown.
@@ -21,6 +23,17 @@ package struct MirrorOptions: Sendable {
     package var policy = CachePolicy.offline
     /// Asks servers. Without it none is ever asked.
     package var load: Load?
+
+    /// What the user wants otherwise than servers say, before what the rules of sites say.
+    package var rules: [CacheRules.Rule] = []
+    /// After how long a held copy is shown where a server that is asked first has not answered; nil waits for it.
+    package var patience: Duration?
+    /// How large the larder may become by what is loaded; nil for any size.
+    package var sizeLimit: Int64?
+    /// What the manifests in force require of bodies, as the store has them. Any thread may call it.
+    package var requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements = { _ throws(StoreError) in
+        Requirements()
+    }
 
     /// What time it is, by which what is held is fresh or stale.
     package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }

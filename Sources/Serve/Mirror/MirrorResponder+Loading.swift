@@ -76,8 +76,11 @@ extension MirrorResponder {
         let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: asked.layout, isProxy: true))
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
-        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC 9110 §9.3.3).
-        let isRecorded = !isRead && [.preferCache, .refreshBehind, .auto].contains(asked.policy)
+        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC 9110 §9.3.3). No
+        // other method is ever answered by what is held, and POST only where a rule says so.
+        let isRecorded =
+            request.method == "POST" && [.preferCache, .refreshBehind, .auto].contains(asked.policy)
+            && asked.rules.rules(for: asked.url).keepsPosts(to: asked.url)
         let key = isRead || !isRecorded ? .get : RequestKey(method: request.method, body: request.body.span)
         // Only those who take what is held, however old, are content with what stands in for it.
         let rules = asked.policy == .preferCache ? asked.rules : nil
@@ -88,6 +91,11 @@ extension MirrorResponder {
             }
         }
         if let found = copy, asked.policy != .preferCache, !found.response.suits(asked.fields) { copy = nil }
+        // What is damaged is loaded again.
+        if try isDamaged(copy, look) { copy = nil }
+        let required = isRead ? try required(asked.addresses, look) : nil
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required, look) }
+        if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         var shelved = isRead || isRecorded ? self.shelved(asked, key, by: loading) : nil
         if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }
         if shelved != nil { copy = nil }
@@ -104,6 +112,17 @@ extension MirrorResponder {
         var action = asked.policy.action(
             for: cacheRequest, entry: entry, reachability: loading.reach.reachability(of: url.origin, now: now),
             now: now)
+        if required != nil, copy != nil, ![.reload, .reloadEndToEnd].contains(asked.policy) {
+            switch action {
+            // As its manifest requires it, it needs no more asking.
+            case _ where bundle?.isVerified == true: action = .serve(.fresh)
+            // It is another one than is required by now.
+            case .serve, .serveAndRefresh:
+                let isReachable = loading.reach.reachability(of: url.origin, now: now) != .unreachable
+                if isReachable, !cacheRequest.directives.onlyIfCached { action = .load(adding: [:]) }
+            case .validate, .load, .miss: break
+            }
+        }
         if case .load([:]) = action, !cacheRequest.fields.contains("Range"), let rest = shelved?.parts?.held.completion
         {
             action = .load(adding: rest)
@@ -118,7 +137,7 @@ extension MirrorResponder {
                 keepsRange: isThrough && copy == nil && !additional.contains("Range"),
                 keepsConditions: isThrough && additional.isEmpty,
                 layout: asked.layout, shim: context.shim, verifier: context.verifier, mayReach: asked.mayReach,
-                isNear: asked.asker.isNear(url, asked.layout.names))
+                isNear: asked.asker.isNear(url, asked.layout.names), required: required)
         }
         func served(_ hit: CacheHit) throws(StoreError) -> Reply? {
             guard let entry else { return nil }
@@ -135,7 +154,7 @@ extension MirrorResponder {
             copy.fields = entry.servedFields(at: now)
             context.notes?.made(copy.response.url, at: look.time)
             let answer = try timing.measure("splice") { () throws(StoreError) in
-                try renderer.answer(copy, source: AnswerSource(hit, copy.change))
+                try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: bundle)
             }
             return reply(answer, to: request, role: .cache)
         }
@@ -164,7 +183,13 @@ extension MirrorResponder {
             let preflight = Preflight(
                 request.method, asked.fields, to: url, asker: asker, layout: layout, mayReach: asked.mayReach)
             guard let preflight else {
-                loading.run(job, done: conclude)
+                var otherwise: (@Sendable () -> Void)?
+                if let entry, asked.policy.showsHeld(entry, for: cacheRequest, loading.profile, now),
+                    let held = try served(entry.hit(at: now))
+                {
+                    otherwise = { slot.give(held) }
+                }
+                loading.run(job, otherwise: otherwise, done: conclude)
                 return nil
             }
             loading.ask(preflight) { isPassed in
@@ -191,5 +216,17 @@ extension CacheEntry {
         guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }) else { return false }
         return Preconditions(request.fields).allowsRange(of: validator, date: fields.date("Date"))
             && parts.part(wanted) != nil
+    }
+}
+
+extension CachePolicy {
+    /// Whether what is held is shown where a server does not answer.
+    fileprivate func showsHeld(
+        _ entry: CacheEntry, for request: CacheRequest, _ profile: CacheProfile, _ now: HTTPDate
+    ) -> Bool {
+        let conclusion = conclusion(
+            of: .unreachable, for: request, entry: entry, wasConditional: false, profile: profile, now: now)
+        if case .stored = conclusion.reply { return true }
+        return false
     }
 }

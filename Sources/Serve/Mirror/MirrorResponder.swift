@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Store
 internal import Web
 
@@ -9,6 +10,7 @@ final class MirrorResponder: Responder {
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
+    private var requirements: (generation: TierGeneration, requirements: Requirements)?
     /// When all origins that are held were named, so that digests in names are known.
     private var named: TierGeneration?
     /// Of the answer that is being made.
@@ -112,9 +114,37 @@ final class MirrorResponder: Responder {
 
     func rules(_ look: Look) throws(StoreError) -> SiteRules {
         if let rules, rules.generation == look.generation { return rules.rules }
-        let read = SiteRules(try look.reader.siteSettings())
+        let read = SiteRules(try look.reader.siteSettings(), own: context.rules)
         rules = (look.generation, read)
         return read
+    }
+
+    /// What the manifests in force require at the first of the addresses of which they require anything.
+    func required(_ addresses: [String], _ look: Look) throws(StoreError) -> Bundle? {
+        if requirements?.generation != look.generation {
+            requirements = (look.generation, try context.requirements(look.reader))
+        }
+        guard let all = requirements?.requirements, !all.isEmpty else { return nil }
+        return addresses.lazy.compactMap { WebURL($0).flatMap { all[$0] } }.first
+    }
+
+    /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches mends it.
+    func isDamaged(_ copy: FoundCopy?, _ look: Look) throws(StoreError) -> Bool {
+        guard let body = copy?.response.body, let content = try look.reader.content(of: body),
+            try !context.verifier.isWhole(content, body)
+        else { return false }
+        context.notes?.found(damaged: body.sha256)
+        return true
+    }
+
+    /// What a copy is by what is required of it. What only stands in for what was asked for is nothing.
+    func shown(
+        _ copy: FoundCopy, as required: Bundle?, _ look: Look
+    ) throws(StoreError) -> ShownBundle? {
+        guard let required, let body = copy.response.body, let content = try look.reader.content(of: body) else {
+            return nil
+        }
+        return try ShownBundle(required, body, content)
     }
 
     func place(_ request: Request, _ look: Look) throws(StoreError) -> Place {
@@ -173,20 +203,24 @@ final class MirrorResponder: Responder {
         let fields = request.fields
         let key = RequestKey(method: request.method, body: request.body.span)
         let rules = try rules(look)
-        let copy = try timing.measure("lookup") { () throws(StoreError) in
+        let required = key == .get ? try required(addresses, look) : nil
+        var copy = try timing.measure("lookup") { () throws(StoreError) in
             try finder.find(
                 addresses, request: key, requestFields: original(fields, request.authority, layout), rules: rules)
         }
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required, look) }
+        if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         guard let copy else {
             if let answer = led(request, layout) { return (answer, nil) }
             return (try miss(addresses[0], request, fields, look), nil)
         }
+        _ = try isDamaged(copy, look)
         context.notes?.made(copy.response.url, at: look.time)
         let renderer = CopyRenderer(
             finder: finder, layout: layout, shim: context.shim, verifier: context.verifier,
             asked: fields)
         let answer = try timing.measure("splice") { () throws(StoreError) in
-            try renderer.answer(copy, source: .hit(copy.change))
+            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
         }
         // An address that only keeps caches from answering is asked for but once.
         let isKept =

@@ -11,15 +11,44 @@ extension StoreReader {
     package func find(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules()
     ) throws(StoreError) -> FoundResponse? {
-        for candidate in LookupCandidate.all(for: url, dropsQuery: rules.dropsQuery(of: url)) {
+        let busters = rules.busters(of: url)
+        let dropsQuery = rules.dropsQuery(of: url)
+        for candidate in LookupCandidate.all(for: url, busters: busters, dropsQuery: dropsQuery) {
             guard let response = try response(for: candidate.url.href, request: request, fields: fields) else {
                 continue
             }
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
             return FoundResponse(response: response, change: candidate.change)
         }
-        return nil
+        return try findVersion(of: url, request: request, fields: fields) {
+            LookupCandidate.common(of: $0, busters: busters, dropsQuery: dropsQuery)
+        }
     }
+
+    /// Another version of the URL, where its query says that there are others, or a rule does: the one that came last.
+    private func findVersion(
+        of url: WebURL, request: RequestKey, fields: HTTPFields?,
+        by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
+    ) throws(StoreError) -> FoundResponse? {
+        guard url.isHTTP, let asked = common(url) else { return nil }
+        // All that begin like it, with a query: "@" follows the question mark.
+        let start = asked.url.href.prefix { $0 != "?" }
+        var versions: [String] = []
+        try eachRow(
+            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"), .text(start + "@"),
+            .integer(Self.mostVersions)
+        ) { row in
+            if let other = WebURL(row.text(0)).flatMap(common), other.url == asked.url { versions.append(row.text(0)) }
+        }
+        var newest: StoredResponse?
+        for href in versions {
+            guard let response = try response(for: href, request: request, fields: fields) else { continue }
+            if newest.map({ response.fetched > $0.fetched }) ?? true { newest = response }
+        }
+        return newest.map { FoundResponse(response: $0, change: asked.change) }
+    }
+
+    private static let mostVersions: Int64 = 1000
 
     /// Whether some visit, shown or not, was led from one URL to the other, by whichever scheme.
     private func isRedirect(from source: WebURL, to target: WebURL) throws(StoreError) -> Bool {

@@ -8,11 +8,11 @@ extension StoreReader {
     }
 
     /// How each site is to be served, by its start URLs: what `sites` tells, without counting anything.
-    package func siteSettings() throws(StoreError) -> [(start: [String], settings: String)] {
-        var settings: [(start: [String], settings: String)] = []
-        try eachRow("SELECT start, settings FROM site ORDER BY name") { row in
+    package func siteSettings() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
+        var settings: [(name: String, start: [String], settings: String)] = []
+        try eachRow("SELECT start, settings, name FROM site ORDER BY name") { row in
             let start = row.text(0).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
-            settings.append((start, row.text(1)))
+            settings.append((row.text(2), start, row.text(1)))
         }
         return settings
     }

@@ -47,7 +47,7 @@ enum PreloadCommand {
         case all, none
     }
 
-    private static func status(
+    static func status(
         of report: PreloadReport, isStrict: Bool, _ terminal: Terminal
     ) -> ExitStatus {
         switch report.outcome {
@@ -74,6 +74,16 @@ enum PreloadCommand {
     private static let mostShown = 5
 
     static func text(of report: PreloadReport, _ arguments: Arguments) -> String {
+        var lines = [summary(of: report)]
+        switch report.outcome {
+        case .changed: lines.append("To look at it: \(arguments.command("serve"))")
+        case .interrupted: lines.append("Interrupted; to go on: \(arguments.again)")
+        case .current, .refused, .unreachable: break
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    static func summary(of report: PreloadReport) -> String {
         var lines: [String] = []
         let bundles = Quantities.count(report.bundles, "bundle")
         switch report.outcome {
@@ -91,11 +101,6 @@ enum PreloadCommand {
         lines += list(report.missing, "not to be had")
         if let visit = report.visit, let since = report.sinceDate {
             lines.append("  visit \(visit) of \(since) is served")
-        }
-        switch report.outcome {
-        case .changed: lines.append("To look at it: \(arguments.command("serve"))")
-        case .interrupted: lines.append("Interrupted; to go on: \(arguments.again)")
-        case .current, .refused, .unreachable: break
         }
         return lines.joined(separator: "\n")
     }

@@ -70,9 +70,18 @@ struct CommandEntry: Sendable {
             summary: "show what is held on http://localhost:8080/, offline",
             examples: [
                 "larder serve", "larder serve --port 9000", "larder serve --at-root https://example.com/ --listen '*'",
+                "larder serve --preload https://example.com/bundles.json --every 10m",
             ],
             options: Option.serve,
             notes: [
+                """
+                What servers are asked for by a policy or a rule is kept on top of the visit that is served, which stays
+                as it is; larder visits lists it, and larder rollback leaves it.
+                """,
+                """
+                Bundles of a manifest go out byte for byte, with Larder-Bundle: verified and their digests; what a server
+                sends in their place and does not verify is never shown.
+                """,
                 """
                 Policies: protocol (RFC 9111), prefer-cache (load only what is missing), offline (load nothing), reload,
                 reload-end-to-end, revalidate (ask whether it still holds), refresh-behind (answer, then load), auto

@@ -23,6 +23,19 @@ extension Option {
     static let showPrivate = Option(
         name: "--show-private", value: nil,
         help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
+    static let preloaded = Option(
+        name: "--preload", value: "MANIFEST",
+        help: "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
+            + "verify; see larder preload",
+        standard: nil, repeats: true)
+    static let every = Option(
+        name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h", standard: "once")
+    static let patience = Option(
+        name: "--timeout", value: "TIME",
+        help: "where a server that is asked first has not answered after so long, show what is held, and load behind",
+        standard: "5s")
+    static let memory = Option(
+        name: "--memory", value: "SIZE", help: "how much is kept ready in memory", standard: "64MiB")
     static let stop = Option(
         name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
     static let clear = Option(
@@ -30,7 +43,7 @@ extension Option {
         place: .commandLine)
 
     static let serve: [Option] = [
-        .store, .port, .atRoot, .listen, .policy, .verify, .noShim, .allowNetwork,
-        .showPrivate, .quiet,
-    ]
+        .store, .port, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
+        .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
+    ] + networkOptions + identityOptions
 }

@@ -15,6 +15,8 @@ struct HelpTopic: Sendable {
               --rule 'https://api.example.com/** type=application/json max-age=!0'
               --rule '/search no-query policy=prefer-cache'
               --rule '/private/** not-allowed'
+              --rule '/api/query post policy=prefer-cache'
+              --rule '/bundles/** version=build'
               --rule '/api/** refuse type=text/html'
               --rule '*.example.com refuse smaller-than=100 text=Log%20in'
 
@@ -36,7 +38,11 @@ struct HelpTopic: Sendable {
               allowed, memory-only, not-allowed
                                  whether it may be stored: on the disk, for as long as a server runs, or not at all. A
                                  prefetch does not ask for what may not be on the disk
-              no-query           what is not held may be answered by the same without its query
+              no-query           what is not held may be answered by the same without its query, or with another
+              version=NAMES      these parameters (with commas between) tell versions apart, as v, ver, _ and t do by
+                                 themselves: what is not held may be answered by another version of it
+              post               what a POST was answered is kept, and answers the same POST (method, URL and body) where
+                                 the policy shows what is held; nothing else that changes something ever is
               refuse             what comes and matches is not kept, and what was held before stays; with
                                  status=N, larger-than=SIZE, smaller-than=SIZE or text=WORDS only what is so as well.
                                  WORDS stand in the first 4 kB; %20 is a space. k, M and G are powers of 1000

@@ -1,11 +1,13 @@
 internal import Glibc
 internal import Synchronization
 
-/// SIGINT and SIGTERM as events: the first asks the command to stop, the second ends it at once.
+/// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once. SIGHUP, once
+/// somebody waits for it, asks it to look again.
 final class Signals: Sendable {
     static let shared = Signals()
 
     private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
+    private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// What the signal handler writes to; set once, before there is a handler.
     nonisolated(unsafe) private static var pipeStart: Int32 = -1
@@ -46,6 +48,17 @@ final class Signals: Sendable {
         if hasCome { handler() }
     }
 
+    /// Calls `handler` at each SIGHUP from here on, by which the process would end otherwise.
+    func onHangUp(_ handler: @escaping @Sendable () -> Void) {
+        hangUp.withLock { $0 = handler }
+        signal(SIGHUP) { _ in
+            var byte: UInt8 = 1
+            _ = write(Signals.pipeStart, &byte, 1)
+        }
+    }
+
+    fileprivate func hungUp() { hangUp.withLock { $0 }?() }
+
     fileprivate func arrived() {
         let (count, handler) = state.withLock { state in
             state.count += 1
@@ -71,7 +84,12 @@ final class Signals: Sendable {
             var byte: UInt8 = 0
             while true {
                 let count = read(pipeEnd, &byte, 1)
-                if count == 1 { Signals.shared.arrived() } else if count == 0 || errno != EINTR { return }
+                switch count {
+                case 1 where byte == 1: Signals.shared.hungUp()
+                case 1: Signals.shared.arrived()
+                case 0: return
+                case _: if errno != EINTR { return }
+                }
             }
         }
     }

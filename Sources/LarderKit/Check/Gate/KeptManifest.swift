@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Store
+internal import Synchronization
 internal import Web
 
 /// A manifest as a visit keeps it.
@@ -69,6 +70,32 @@ extension Larder {
             if error.reason == .missing { return requirements }
             throw LarderError(error)
         }
+    }
+}
+
+/// What the manifests in force require, read again when they have changed. Any thread may ask.
+final class RequirementsInForce: Sendable {
+    private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
+
+    func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
+        var (key, found): ([String], [(plan: ManifestPlan, row: StoredResponse)]) = ([], [])
+        for site in try reader.siteSettings() {
+            guard let plan = SitePlan(text: site.settings).manifest,
+                let row = try reader.response(for: site.name, request: .manifest)
+            else { continue }
+            key += [site.name, site.settings, "\(row.visit) \(row.body?.id ?? 0)"]
+            found.append((plan, row))
+        }
+        if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) { return requirements }
+        var requirements = Requirements()
+        // Of two that require different things of one body, the younger visit is the one that readers see.
+        for (plan, row) in found.sorted(by: { $0.row.visit > $1.row.visit }) {
+            guard let kept = try KeptManifest(row, reader) else { continue }
+            // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
+            if let required = try? plan.requirements(of: kept) { requirements.add(required) }
+        }
+        known.withLock { $0 = (key, requirements) }
+        return requirements
     }
 }
 

@@ -5,6 +5,8 @@ struct AnswerFields {
     private let layout: OriginLayout
     /// Clients may keep what they get, by the server's own word.
     let isProxy: Bool
+    /// What one answer says beside what all do.
+    var added: [(String, String)] = []
 
     init(layout: OriginLayout, isProxy: Bool = false) {
         self.layout = layout
@@ -37,7 +39,7 @@ struct AnswerFields {
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
         // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
         (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.fields(of: url)
-            + (sharing.varies(in: layout) ? [("Vary", "Origin")] : [])
+            + (sharing.varies(in: layout) ? [("Vary", "Origin")] : []) + added
     }
 
     /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name stands for both.

@@ -13,6 +13,8 @@ final class CopyRenderer {
     private let isShown: Bool
     /// It becomes a service worker.
     private let isWorker: Bool
+    /// A page puts it on as a style sheet.
+    private let isStyle: Bool
     /// What was made is for such a use alone.
     private(set) var dependsOnUse = false
 
@@ -23,11 +25,16 @@ final class CopyRenderer {
         self.verifier = verifier
         isShown = asked.isNavigation
         isWorker = asked["Service-Worker"] == "script"
+        isStyle = asked["Sec-Fetch-Dest"] == "style"
+        fields = finder.fields
     }
 
-    private var fields: AnswerFields { finder.fields }
+    private var fields: AnswerFields
 
-    func answer(_ copy: FoundCopy, source: AnswerSource) throws(StoreError) -> Answer {
+    /// - Parameter bundle: what the copy is by what a manifest requires of it.
+    func answer(
+        _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
+    ) throws(StoreError) -> Answer {
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
@@ -42,6 +49,12 @@ final class CopyRenderer {
             ? nil : body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
         let form = DocumentForm(body)
         let sharing = copy.sharing
+        if let bundle {
+            if bundle.isVerified, isPristine(form, copy.fields) {
+                return try pristine(copy, content, body.byteCount, source, bundle)
+            }
+            if !bundle.isVerified { fields.added = bundle.differingFields }
+        }
         if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url), !isRootsWorker(copy.url) {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -69,15 +82,44 @@ final class CopyRenderer {
             status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, sharing, tag: tag)
     }
 
+    /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the larder all the same.
+    private func isPristine(_ form: DocumentForm, _ stored: HTTPFields) -> Bool {
+        let isForPages = form != .other || stored.contentType?.essence == "text/css"
+        if isForPages { dependsOnUse = true }
+        return !isRootsWorkerAsked && (form == .other ? !isStyle : !isShown)
+    }
+
+    private var isRootsWorkerAsked: Bool { isWorker && layout.root != nil }
+
+    private func pristine(
+        _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource, _ bundle: ShownBundle
+    ) throws(StoreError) -> Answer {
+        let sharing = copy.sharing
+        let outgoing =
+            fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: bundle.tag)
+            + bundle.fields
+        if case .file(let path) = content {
+            let file = Answer.FileBody(path: path, byteCount: byteCount)
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+        }
+        return Answer(status: copy.response.status, fields: outgoing, body: try content.load(), sharing: sharing)
+    }
+
     /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
     private static let leastSplicedOnTheWay = 1024 * 1024
 
     /// What is not in the store: it has just come, or is held in memory alone.
     func answer(
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
-        _ sharing: Sharing
+        _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         let form = DocumentForm(name: loaded.format.name)
+        if let bundle, bundle.isVerified, isPristine(form, stored) {
+            let outgoing =
+                fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
+                + bundle.fields
+            return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
+        }
         return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, sharing, tag: nil)
     }
 

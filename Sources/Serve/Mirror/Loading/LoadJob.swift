@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Store
 internal import Web
 
@@ -25,6 +26,8 @@ struct LoadJob: Sendable {
     let mayReach: ResponseFlags
     /// No other site's page asks: what is known of the user there may be told.
     let isNear: Bool
+    /// What a manifest in force requires of what comes.
+    let required: Bundle?
 
     /// Somebody's credentials go along.
     var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }

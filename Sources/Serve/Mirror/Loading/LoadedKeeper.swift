@@ -14,30 +14,46 @@ final class LoadedKeeper {
     /// Larger bodies are kept, and not looked into.
     private static let largestScan = 64 * 1024 * 1024
 
-    init(_ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf) {
+    private let sizeLimit: Int64?
+    /// How much was kept since somebody looked how large the larder is.
+    private var keptByteCount: Int64 = 0
+
+    init(_ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, sizeLimit: Int64? = nil) {
+        self.sizeLimit = sizeLimit
         self.folder = folder
         self.profile = profile
         self.shelf = shelf
     }
 
+    /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is writing.
+    func open() {
+        // What is wrong with it is told with the first that comes.
+        _ = try? store()
+    }
+
     /// Nil when the server has to be asked once more, for the whole and without conditions.
     func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
-        let conclusion = job.policy.conclusion(
-            of: Self.cacheOutcome(outcome), for: job.request, entry: job.entry, wasConditional: job.wasConditional,
-            profile: profile, rules: job.rules, now: now)
+        let conclusion = conclusion(Self.cacheOutcome(outcome), of: job, now)
         do throws(StoreError) {
             guard case .response(let response) = outcome else {
                 return try reply(to: job, conclusion, outcome, nil, now)
             }
             let loaded = try read(response, job)
             defer { loaded.discard() }
+            let bundle = self.bundle(response, job, loaded)
+            if let mismatch = bundle?.mismatch {
+                // It never takes the place of what is right, nor of what was.
+                let why = "what came is not what its manifest requires: \(mismatch)"
+                let failure = self.conclusion(.unreachable, of: job, now)
+                return try reply(to: job, failure, .failure(why), nil, now)
+            }
             // What is shown in other bytes than it has cannot be put together of its parts.
             if response.status == 206, job.keepsRange, !loaded.format.isShownAsItIs { return nil }
             let joined = joined(conclusion, response, loaded, job)
             if job.isCompletion, response.status == 206, joined == nil { return nil }
             if let joined { return try reply(to: job, joined, now) }
             try change(conclusion, job, response, loaded, now)
-            return try reply(to: job, conclusion, outcome, loaded, now)
+            return try reply(to: job, conclusion, outcome, loaded, now, bundle)
         } catch {
             opened = nil
             return LoadedReply(
@@ -45,6 +61,18 @@ final class LoadedKeeper {
                     500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
                     sharing: Sharing(missing: job.request.url)))
         }
+    }
+
+    private func conclusion(_ outcome: CacheOutcome, of job: LoadJob, _ now: HTTPDate) -> CacheConclusion {
+        job.policy.conclusion(
+            of: outcome, for: job.request, entry: job.entry, wasConditional: job.wasConditional, profile: profile,
+            rules: job.rules, now: now)
+    }
+
+    /// What has come by what is required of it; nil where nothing is, or nothing whole came.
+    private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
+        guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
+        return ShownBundle(required, loaded.bytes)
     }
 
     private static func cacheOutcome(_ outcome: LoadOutcome) -> CacheOutcome {
@@ -119,7 +147,10 @@ final class LoadedKeeper {
         switch conclusion.change {
         case .none, .extend: break
         case .store(let entry, let policy):
-            guard job.rules.inspection.accepts(subject(response, job, loaded)) else { break }
+            let subject = subject(response, job, loaded)
+            guard ResponseInspection.refusingStandIns.accepts(subject),
+                job.rules.refusal(of: subject, byteCount: loaded.bytes.count) == nil, mayKeep(job)
+            else { break }
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
                 shelf.keep(shelved(entry, job, .parts(parts)))
@@ -137,6 +168,11 @@ final class LoadedKeeper {
                 try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
             }
         }
+    }
+
+    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one name.
+    private func mayKeep(_ job: LoadJob) -> Bool {
+        job.key == .get || job.layout.root == nil || !job.hasCredentials
     }
 
     private func shelved(_ entry: CacheEntry, _ job: LoadJob, _ body: ShelvedCopy.Body) -> ShelvedCopy {
@@ -170,6 +206,17 @@ final class LoadedKeeper {
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
             now: now.secondsSinceEpoch)
         shelf.remove(new.href, new.request, variant: new.variant)
+        if case .new(let body) = body { makeRoom(for: Int64(body.byteCount)) }
+    }
+
+    /// Now and then. What is needed least goes, as by `larder gc`; while somebody else writes, nothing does.
+    private func makeRoom(for byteCount: Int64) {
+        keptByteCount += byteCount
+        guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
+        keptByteCount = 0
+        guard folder.byteCount > sizeLimit else { return }
+        // Some of it, so that this need not be done again at once.
+        _ = try? opened?.writer.collect(limit: sizeLimit / 10 * 9)
     }
 
     private func subject(
@@ -221,7 +268,8 @@ final class LoadedKeeper {
     }
 
     private func reply(
-        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate
+        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate,
+        _ bundle: ShownBundle? = nil
     ) throws(StoreError) -> LoadedReply? {
         switch conclusion.reply {
         case .loadAgain: return nil
@@ -248,7 +296,8 @@ final class LoadedKeeper {
                 job.method == "HEAD"
                 ? renderer.headAnswer(response.status, response.fields, job.request.url, sharing(response, job))
                 : try renderer.answer(
-                    response.status, response.fields, job.request.url, loaded, .loaded, sharing(response, job))
+                    response.status, response.fields, job.request.url, loaded, .loaded, sharing(response, job),
+                    bundle: bundle)
             return LoadedReply(
                 answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none)
         }

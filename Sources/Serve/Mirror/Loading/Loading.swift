@@ -16,6 +16,7 @@ final class Loading: Sendable {
     private let flights = SingleFlight<String, LoadedReply>()
     private let queue: Gate<Queue>
     private let thread: Gate<NamedThread?>
+    private let timer: LoadTimer?
 
     private struct Queue {
         var work: [@Sendable (LoadedKeeper) -> Void] = []
@@ -30,23 +31,43 @@ final class Loading: Sendable {
         profile = options.profile
         clock = options.clock
         self.load = load
+        timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let shelf = BodyShelf(byteLimit: shelfByteLimit)
         self.shelf = shelf
+        let isOpen = Gate(false)
         let queue = Gate(Queue())
         self.queue = queue
         do throws(StoreError) {
-            let profile = options.profile
+            let (profile, sizeLimit) = (options.profile, options.sizeLimit)
             let started = try NamedThread.start("larder-load") {
-                let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf)
+                let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf, sizeLimit: sizeLimit)
+                keeper.open()
+                isOpen.change { $0 = true }
                 while let work = Self.next(queue) { work(keeper) }
             }
             thread = Gate(started)
+            isOpen.wait { $0 ? () : nil }
         } catch {
             throw ServerError(error)
         }
     }
 
     var now: HTTPDate { clock() }
+
+    /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called meanwhile.
+    func run(
+        _ job: LoadJob, otherwise: (@Sendable () -> Void)?, done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        guard let timer, let otherwise else { return run(job, done: done) }
+        let wait = timer.wait { [reach, clock] in
+            reach.note(job.request.url.origin, answered: false, now: clock())
+            otherwise()
+        }
+        run(job) { reply in
+            timer.end(wait)
+            done(reply)
+        }
+    }
 
     /// Calls `done` with what came of it, on the thread that made it.
     func run(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
@@ -111,6 +132,7 @@ final class Loading: Sendable {
             thread?.join()
             thread = nil
         }
+        timer?.stop()
     }
 
     /// Nil when the queue is closed and empty.

@@ -36,13 +36,14 @@ final class NoteKeeper: Sendable {
         if let since {
             for use in tier.uses(since: since) { taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse) }
         }
-        guard !taken.made.isEmpty || !taken.misses.isEmpty else { return }
+        guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
         // Seconds since 1970 at the start of the other clock.
         let epoch = Int64(time(nil)) - now
         do throws(StoreError) {
             // Opened each time: another store may have taken the place of the one before.
             let book = try NoteBook(folder)
             try book.note(served: taken.made.map { ($0.key, epoch + $0.value) })
+            if !taken.damaged.isEmpty { try book.note(damaged: Array(taken.damaged)) }
             try book.note(
                 misses: taken.misses.values.map { miss in
                     var miss = miss

@@ -10,6 +10,8 @@ final class ServingNotes: Sendable {
         /// By method and address; their times are of `CoarseClock` too.
         fileprivate(set) var misses: [String: Miss] = [:]
         fileprivate var missByteCount = 0
+        /// By their digests.
+        fileprivate(set) var damaged: Set<[UInt8]> = []
     }
 
     private let notes = Mutex(Notes())
@@ -22,6 +24,12 @@ final class ServingNotes: Sendable {
     func made(_ url: Int64, at now: Int64) {
         notes.withLock { notes in
             if notes.made.count < Self.mostMade { notes.made[url] = now }
+        }
+    }
+
+    func found(damaged sha256: [UInt8]) {
+        notes.withLock { notes in
+            if notes.damaged.count < Self.mostMade { notes.damaged.insert(sha256) }
         }
     }
 

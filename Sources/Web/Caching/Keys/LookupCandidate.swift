@@ -29,6 +29,16 @@ package struct LookupCandidate: Sendable, Hashable {
     package let url: WebURL
     package let change: Change
 
+    /// What all versions of an URL have in common, and in what it differs from what was asked for: without the parameters that
+    /// say nothing of what is asked for, or without the query where a rule says so. Nil where nothing says that there are any.
+    package static func common(
+        of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false
+    ) -> (url: WebURL, change: Change)? {
+        let url = asked.withoutFragment
+        if dropsQuery { return url.replacingQuery(nil).map { ($0, .query) } }
+        return busters.stripped(url).map { ($0, .busters) }
+    }
+
     /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the other scheme.
     /// The query is dropped only when a rule of the user allows it for this URL.
     package static func all(

@@ -9,6 +9,10 @@ package struct CacheRules: Sendable {
         package var policy: CachePolicy?
         /// Whether a URL that is not held may be answered by the same without its query.
         package var dropsQuery: Bool?
+        /// Parameters that tell versions of one thing apart, beside those that are known to.
+        package var versions: [String]?
+        /// Whether what a POST was answered is kept, for the same POST.
+        package var keepsPosts: Bool?
         /// Which answers are not kept; nil where the rule says nothing of it.
         package var refusal: Refusal?
         /// As a person wrote it.
@@ -67,6 +71,15 @@ package struct CacheRules: Sendable {
 
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
 
+    /// The parameters of the URL's query that say nothing of what is asked for.
+    package func busters(of url: WebURL) -> CacheBusters {
+        var busters = CacheBusters.known
+        if let names = first(\.versions, url, nil) { busters.names.formUnion(names) }
+        return busters
+    }
+
+    package func keepsPosts(to url: WebURL) -> Bool { first(\.keepsPosts, url, nil) ?? false }
+
     /// The rule that says that the answer is not kept.
     package func refusal(of subject: ResponseInspection.Subject, byteCount: Int) -> Rule? {
         rules.first { rule in
@@ -105,7 +118,8 @@ extension CacheRules.Rule {
     ///
     /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds, `allowed`,
     /// `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies; `no-query` lets an answer
-    /// without the query stand in. `refuse` keeps no answer that matches and, with `status=`, `larger-than=`,
+    /// without the query, or with another one, stand in; `version=rev,build` names parameters that tell versions apart, any of which stands in for the others; `post` keeps what a
+    /// POST was answered, for the same POST. `refuse` keeps no answer that matches and, with `status=`, `larger-than=`,
     /// `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
     package init(_ text: String) throws(Mistake) {
         var words = text.utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.text($0) }[...]
@@ -119,7 +133,9 @@ extension CacheRules.Rule {
             if conditions.set(word) { lastCondition = word } else if !set(word) { throw .setting(word) }
         }
         if refusal != nil { refusal = conditions } else if let lastCondition { throw .setting(lastCondition) }
-        guard lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || refusal != nil else {
+        guard lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || keepsPosts != nil
+            || versions != nil || refusal != nil
+        else {
             throw .nothingSet
         }
     }
@@ -144,6 +160,13 @@ extension CacheRules.Rule {
             return true
         case ("no-query", nil):
             dropsQuery = true
+            return true
+        case ("version", let value?):
+            let names = value.utf8.split(separator: UInt8(ascii: ",")).map { HTTPGrammar.lowercased($0) }
+            versions = names
+            return !names.isEmpty
+        case ("post", nil):
+            keepsPosts = true
             return true
         case (_, nil):
             storage = StoragePolicy(rawValue: word)

@@ -1,0 +1,222 @@
+import Bundles
+import Digest
+import Glibc
+import Serve
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+/// What a manifest in force requires, whoever asks and whatever the policy.
+@Suite struct BundleServingTests {
+    private static let url = "https://example.test/app.js"
+    private static let (good, bad) = ("import('https://other.test/x.js')", "import('https://evil.test/x.js')")
+    private let servers = MirrorLoadingTests.ScriptedServers()
+
+    private func store(_ text: String?) throws -> StockedStore {
+        try StockedStore(
+            [.init(href: "https://example.test/", text: "start", type: "text/plain")]
+                + (text.map { [.init(href: Self.url, text: $0, type: "text/javascript")] } ?? []))
+    }
+
+    private static func md5(_ text: String) -> Digest { DigestStream.digest(.md5, of: Array(text.utf8).span) }
+
+    private static func options(_ policy: CachePolicy, requiring text: String? = good) -> MirrorOptions {
+        var options = MirrorOptions()
+        options.policy = policy
+        options.requirements = { _ throws(StoreError) in
+            var requirements = Requirements()
+            if let text, let url = WebURL(Self.url) {
+                requirements.require(Bundle(reference: Self.url, digests: [Self.md5(text)]), at: url)
+            }
+            return requirements
+        }
+        return options
+    }
+
+    private func get(
+        _ store: StockedStore, _ options: MirrorOptions, _ target: String = "/app.js", method: String = "GET",
+        fields: [(String, String)] = [], times: Int = 1
+    ) throws -> RawResponse {
+        var options = options
+        options.load = { [servers] in servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let name = options.root == nil ? "example-test.localhost" : "localhost"
+        var answer: RawResponse?
+        for _ in 0..<times {
+            answer = try client.get(target, method: method, host: "\(name):\(server.port)", fields: fields)
+        }
+        return try #require(answer)
+    }
+
+    @Test(arguments: [CachePolicy.offline, .protocol, .auto, .preferCache, .revalidate, .refreshBehind])
+    func `a bundle as its manifest has it goes out byte for byte, and nobody is asked for it`(policy: CachePolicy)
+        throws
+    {
+        let store = try store(Self.good)
+        let answer = try get(store, Self.options(policy), times: 2)
+        #expect(answer.text == Self.good)
+        #expect(answer["Larder-Bundle"] == "verified; md5=\(Self.md5(Self.good).hex)")
+        let sha256 = DigestStream.digest(.sha256, of: Array(Self.good.utf8).span)
+        #expect(answer["ETag"] == "\"\(sha256.hex)\"")
+        let told = FieldDigest.structured(answer["Repr-Digest"] ?? "")
+        #expect(Set(told.map(\.bytes)) == [sha256.bytes, Self.md5(Self.good).bytes])
+        #expect(servers.requests.isEmpty)
+        let again = try get(store, Self.options(policy), fields: [("If-None-Match", "\"\(sha256.hex)\"")])
+        #expect(again.status == 304)
+        // Without a manifest its addresses lead to the larder.
+        #expect(try get(store, Self.options(.offline, requiring: nil)).text.contains(".localhost:"))
+    }
+
+    @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .refreshBehind, .reload])
+    func `what a server sends in its place is neither shown nor kept`(policy: CachePolicy) throws {
+        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.bad)
+        let store = try store(Self.good)
+        let held = try get(store, Self.options(policy), fields: [("Cache-Control", "no-cache")])
+        #expect(held.text != Self.bad)
+        let fresh = try self.store(nil)
+        let answer = try get(fresh, Self.options(policy))
+        #expect(answer.status == 504)
+        #expect(answer.text.contains("what came is not what its manifest requires: expected MD5"))
+        #expect(try StoreReader(fresh.folder).response(for: Self.url) == nil)
+        #expect(try StoreReader(store.folder).sites().allSatisfy { $0.overlay == nil })
+    }
+
+    @Test(arguments: [CachePolicy.protocol, .auto, .preferCache, .revalidate, .refreshBehind])
+    func `another release that is required by now is loaded, and until it comes the last one is shown`(
+        policy: CachePolicy
+    ) throws {
+        let store = try store(Self.bad)
+        let old = try get(store, Self.options(.offline))
+        #expect(old["Larder-Bundle"] == "differs; md5=\(Self.md5(Self.bad).hex)")
+        servers.say("/app.js", 200, ["Content-Type": "text/javascript"], Self.good)
+        let answer = try get(store, Self.options(policy))
+        #expect(answer.text == Self.good)
+        #expect(answer["Larder-Bundle"]?.hasPrefix("verified") == true)
+        #expect(servers.requests.count == 1)
+        // It lies on top of the visit, which stays as it was.
+        let site = try #require(try StoreReader(store.folder).sites().first)
+        let reader = try StoreReader(store.folder)
+        let visit = try #require(site.published)
+        let published = try #require(try reader.response(for: Self.url, ofVisit: visit)?.body)
+        #expect(try reader.content(of: published)?.load() == Array(Self.bad.utf8))
+        #expect(site.overlay != nil)
+    }
+
+    @Test func `a style and a document for pages lead to the larder all the same`() throws {
+        let css = "@import 'https://other.test/x.css';"
+        let store = try StockedStore([.init(href: Self.url, text: css, type: "text/css")])
+        let options = Self.options(.offline, requiring: css)
+        #expect(try get(store, options).text == css)
+        #expect(try get(store, options, fields: [("Sec-Fetch-Dest", "style")]).text.contains(".localhost:"))
+        #expect(try get(store, options, fields: [("Sec-Fetch-Dest", "empty")]).text == css)
+    }
+
+    @Test func `a server that hangs does not keep what is held from those who ask`() throws {
+        let store = try store(Self.good)
+        var options = Self.options(.auto, requiring: nil)
+        options.patience = .milliseconds(200)
+        let waiting = Mutex<[@Sendable (LoadOutcome) -> Void]>([])
+        options.load = { request, done in waiting.withLock { $0.append(done) } }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+        let client = try RawClient(port: Int(server.port))
+        let host = "example-test.localhost:\(server.port)"
+        let clock = ContinuousClock()
+        var answer: RawResponse?
+        let time = try clock.measure { answer = try client.get("/", host: host) }
+        #expect(answer?.text == "start")
+        #expect(answer?["Larder"] == "stale")
+        #expect(time > .milliseconds(190) && time < .seconds(5))
+        // Nobody waits for it again until it answers.
+        #expect(try clock.measure { _ = try client.get("/", host: host) } < .milliseconds(190))
+        // What it answers later is kept.
+        let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
+        for done in waiting.withLock({ $0 }) {
+            done(
+                .response(
+                    LoadedResponse(
+                        status: 200, fields: ["Content-Type": "text/plain"], body: .bytes(Array("newer".utf8)),
+                        requestTime: now, responseTime: now)))
+        }
+        server.stop()
+        let body = try #require(try StoreReader(store.folder).response(for: "https://example.test/")?.body)
+        #expect(try StoreReader(store.folder).content(of: body)?.load() == Array("newer".utf8))
+    }
+
+    @Test func `only a POST is ever answered by what is held, and only where a rule says so`() throws {
+        let store = try store(nil)
+        var options = Self.options(.preferCache, requiring: nil)
+        let fields: HTTPFields = ["Content-Type": "text/plain"]
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            servers.say("/api", 200, fields, method)
+            for _ in 1...2 { #expect(try get(store, options, "/api", method: method).text == method) }
+        }
+        #expect(servers.requests.count == 8)
+        options.rules = [try CacheRules.Rule("/api post")]
+        servers.say("/api", 200, fields, "kept")
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            for _ in 1...2 { #expect(try get(store, options, "/api", method: method).text == "kept") }
+        }
+        #expect(
+            servers.requests.map(\.method).suffix(7) == ["POST", "PUT", "PUT", "PATCH", "PATCH", "DELETE", "DELETE"])
+        // At the root everybody asks by one name: what one person was told is told to nobody else.
+        options.root = WebURL("https://example.test/")
+        options.rules = [try CacheRules.Rule("/own post")]
+        servers.say("/own", 200, fields, "own")
+        for _ in 1...2 { _ = try get(store, options, "/own", method: "POST", fields: [("Cookie", "a=b")]) }
+        #expect(servers.requests.suffix(2).map(\.method) == ["POST", "POST"])
+    }
+
+    @Test(
+        arguments: [
+            ("/v.js?v=1", "/v.js?v=2", [], true), ("/v.js?_=111", "/v.js?_=222", [], true),
+            ("/v.js?a=1&v=1", "/v.js?a=1&v=2", [], true), ("/v.js?a=1&v=1", "/v.js?a=2&v=2", [], false),
+            ("/v.js?rev=1", "/v.js?rev=2", [], false),
+            ("/v.js?rev=1", "/v.js?rev=2", ["/v.js version=rev,build"], true),
+            ("/v.js?q=1", "/v.js?q=2", ["/v.js no-query"], true), ("/v.js?q=1", "/v.js", ["/v.js no-query"], true),
+            ("/v.js?v=1", "/w.js?v=1", [], false), ("/v.js?1234", "/v.js?5678", [], true),
+        ] as [(String, String, [String], Bool)])
+    func `one version stands in for another`(held: String, asked: String, rules: [String], isFound: Bool) throws {
+        let store = try StockedStore([
+            .init(href: "https://example.test" + held, text: "held", type: "text/javascript")
+        ])
+        var options = Self.options(.offline, requiring: nil)
+        options.rules = try rules.map { try CacheRules.Rule($0) }
+        let answer = try get(store, options, asked)
+        #expect(answer.status == (isFound ? 200 : 504))
+        if isFound { #expect(answer["Larder"]?.hasPrefix("hit; by=") == true) }
+    }
+
+    @Test func `no version stands in for one of which another digest is required`() throws {
+        let store = try StockedStore([
+            .init(href: Self.url + "?v=1", text: Self.bad, type: "text/javascript")
+        ])
+        var options = Self.options(.offline, requiring: nil)
+        options.requirements = { _ throws(StoreError) in
+            var requirements = Requirements()
+            if let url = WebURL(Self.url + "?v=2") {
+                requirements.require(Bundle(reference: Self.url, digests: [Self.md5(Self.good)]), at: url)
+            }
+            return requirements
+        }
+        #expect(try get(store, options, "/app.js?v=2").status == 504)
+        #expect(try get(store, options, "/app.js?v=3").status == 200)
+    }
+
+    @Test func `what comes as something else, and what a rule refuses, is not kept`() throws {
+        let store = try store(nil)
+        servers.say("/lib.js", 200, ["Content-Type": "text/html"], "<form>log in</form>")
+        servers.say("/big", 200, ["Content-Type": "text/plain"], String(repeating: "x", count: 3000))
+        var options = Self.options(.preferCache, requiring: nil)
+        options.rules = [try CacheRules.Rule("** refuse larger-than=2k")]
+        for target in ["/lib.js", "/big"] {
+            _ = try get(store, options, target)
+            #expect(try StoreReader(store.folder).response(for: "https://example.test" + target) == nil)
+        }
+    }
+}
