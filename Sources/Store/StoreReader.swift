@@ -250,7 +250,8 @@ package final class StoreReader {
                     base: row.optionalInteger(4), responseCount: Int(row.integer(5))))
         }
         var sites: [Site] = []
-        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name").each { row in
+        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name").each {
+            row in
             let id = row.integer(0)
             let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
             sites.append(

@@ -74,7 +74,9 @@ extension StoreWriter {
         // Of a site that was never published everything shows, and the last visit may be gone on with.
         let sites = try reader.sites().filter { $0.published != nil && !pins.holds(site: $0.name) }
         let hidden = sites.flatMap { site in
-            site.visits.filter { $0.id != site.published && $0.id != site.overlay && ($0.finished != nil || $0 != site.visits.last) }
+            site.visits.filter {
+                $0.id != site.published && $0.id != site.overlay && ($0.finished != nil || $0 != site.visits.last)
+            }
         }
         var dropped = 0
         for visit in hidden.map(\.id).sorted() {

@@ -86,7 +86,7 @@ struct CommandEntry: Sendable {
                 Policies: protocol (RFC 9111), prefer-cache (load only what is missing), offline (load nothing), reload,
                 reload-end-to-end, revalidate (ask whether it still holds), refresh-behind (answer, then load), auto
                 (protocol while the server answers, else offline).
-                """
+                """,
             ], run: ServeCommand.run),
         CommandEntry(
             name: "misses", operands: "", operandCount: 0...0,

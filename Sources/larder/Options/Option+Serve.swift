@@ -25,7 +25,8 @@ extension Option {
         help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
     static let preloaded = Option(
         name: "--preload", value: "MANIFEST",
-        help: "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
+        help:
+            "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
             + "verify; see larder preload",
         standard: nil, repeats: true)
     static let every = Option(
@@ -42,8 +43,9 @@ extension Option {
         name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
         place: .commandLine)
 
-    static let serve: [Option] = [
-        .store, .port, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
-        .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
-    ] + networkOptions + identityOptions
+    static let serve: [Option] =
+        [
+            .store, .port, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
+            .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
+        ] + networkOptions + identityOptions
 }

@@ -133,8 +133,9 @@ extension CacheRules.Rule {
             if conditions.set(word) { lastCondition = word } else if !set(word) { throw .setting(word) }
         }
         if refusal != nil { refusal = conditions } else if let lastCondition { throw .setting(lastCondition) }
-        guard lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || keepsPosts != nil
-            || versions != nil || refusal != nil
+        guard
+            lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || keepsPosts != nil
+                || versions != nil || refusal != nil
         else {
             throw .nothingSet
         }
