@@ -28,7 +28,7 @@ extension Option {
         help:
             "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
             + "verify; see larder preload",
-        standard: nil, repeats: true)
+        standard: "none is asked", repeats: true)
     static let every = Option(
         name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h", standard: "once")
     static let patience = Option(
