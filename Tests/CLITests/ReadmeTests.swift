@@ -68,8 +68,9 @@ import Testing
         case "scripts/larder", "larder":
             words = words.map { $0.hasPrefix("manifests/") ? SourceText.root + "/" + $0 : $0 }
             let run = try Command(words, home: home, environment: environment)
-            if words == ["serve"] {
+            if words.first == "serve" {
                 #expect(run.read(until: "\n").contains("http://localhost:"))
+                if words.contains("--preload") { #expect(run.read(until: "is served\n").contains("nothing fetched")) }
                 run.signal(SIGTERM)
             }
             let ending = run.wait()
