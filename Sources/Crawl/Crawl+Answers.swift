@@ -14,6 +14,7 @@ extension Crawl {
         let held = asked.removeValue(forKey: result.number)
         frontier.came(result.number, from: result.exchange?.reach ?? .publicNetwork)
         if result.exchange?.version == .http2 { frontier.multiplexes(result.number) }
+        if try goesOn(result, held) { return }
         try keepPartial(of: result)
         switch result.outcome {
         case .response(let response):
@@ -30,11 +31,38 @@ extension Crawl {
         case .failure(let failure) where failure.kind == .machine:
             // A full disk or no memory: going on would only lose more.
             throw .fetch(failure)
+        case .failure(let failure) where failure.kind == .endless:
+            frontier.hasNoEnd(result.number, failure)
         case .failure(let failure):
-            frontier.failed(result.number, .fetch(failure), after: result.exchange?.timings.latency, now: now)
+            frontier.failed(
+                result.number, .fetch(failure), after: result.exchange?.timings.latency,
+                hadBegun: result.exchange?.version != nil, now: now)
         }
         if let held { try fallBack(result.number, to: held) }
     }
+
+    /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part that is shorter
+    /// than asked leads to the next, and a 304 that nothing was asked for it by says nothing.
+    private func goesOn(_ result: FetchResult, _ held: StoredResponse?) throws(CrawlError) -> Bool {
+        let before = resumed.removeValue(forKey: result.number)
+        guard let partial = result.partial else { return false }
+        let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
+        if result.isShortPart, let before, partial.byteCount - before >= Self.leastPart {
+            if let held { asked[result.number] = held }
+            fetch(result.number, result.url, origin, resume: partial)
+            return true
+        }
+        guard case .response(let response) = result.outcome, response.status == 304,
+            !result.sentFields.contains("If-None-Match"), !result.sentFields.contains("If-Modified-Since")
+        else { return false }
+        response.body.discard()
+        partial.discard()
+        fetch(result.number, result.url, origin)
+        return true
+    }
+
+    /// Smaller parts count as attempts.
+    private static let leastPart = 16 * 1024
 
     /// What an earlier visit has stays when it cannot be had anew, and so does what it leads to.
     private func fallBack(_ number: UInt32, to held: StoredResponse) throws(CrawlError) {
@@ -97,7 +125,8 @@ extension Crawl {
         let url = frontier.url(number)
         if let redirect = Redirect(response.status, response.fields, from: url) {
             passOn(url, to: redirect.url)
-            if frontier.redirected(number, to: redirect.url, after: latency) {
+            let setsCookie = response.fields.contains("Set-Cookie")
+            if frontier.redirected(number, to: redirect.url, after: latency, setsCookie: setsCookie) {
                 try keepHead(number, url, response, of: result)
             }
             return

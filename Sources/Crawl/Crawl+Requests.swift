@@ -64,6 +64,7 @@ extension Crawl {
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
         request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
+        if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
 

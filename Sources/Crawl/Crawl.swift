@@ -20,6 +20,8 @@ package final class Crawl {
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
     var asked: [UInt32: StoredResponse] = [:]
+    /// How much was there of what is being resumed.
+    var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
     var required: Requirements
     /// What failed, while an earlier visit has it.
@@ -47,7 +49,7 @@ package final class Crawl {
         }
         frontier = Frontier(scope: scope, options: plan.frontierOptions)
         do throws(FetchFailure) {
-            loop = try FetchLoop(plan.fetch)
+            loop = try FetchLoop(plan.fetchOfVisit)
         } catch {
             throw .fetch(error)
         }

@@ -60,9 +60,14 @@ package struct CrawlPlan: Sendable {
         /// The origin of the page that asked by CORS.
         package var origin: String?
 
-        /// Nil for what is no URL.
-        package init?(_ miss: Miss) {
-            guard let url = WebURL(miss.href) else { return nil }
+        /// Nil for what is no URL. The name of a mirror does not tell http from https: where the site starts does.
+        package init?(_ miss: Miss, start: [WebURL] = []) {
+            guard var url = WebURL(miss.href) else { return nil }
+            if url.scheme == "https", case let own = start.filter({ $0.host == url.host }), !own.isEmpty,
+                own.allSatisfy({ $0.scheme == "http" }), let plain = WebURL("http" + url.href.dropFirst("https".count))
+            {
+                url = plain
+            }
             self.url = url
             isPage = miss.isPage
             mayReach = miss.from.reach
@@ -92,9 +97,19 @@ package struct CrawlPlan: Sendable {
         fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
     }
 
+    /// A visit has a jar of its own while it runs: some servers hand out a cookie, and lead back to where they look for it.
+    var fetchOfVisit: FetchOptions {
+        var options = fetch
+        guard options.cookies == nil else { return options }
+        var cookies = CookieOptions()
+        cookies.areNobodys = true
+        options.cookies = cookies
+        return options
+    }
+
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: obeysRobots,
-            productToken: productToken, followsGuesses: followsGuesses)
+            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: followsGuesses)
     }
 }

@@ -42,6 +42,9 @@ extension CrawlReport {
                 redirects += 1
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
                 skipped.append(skipped(number, .refused(failure.detail), frontier))
+            case .failed(let failure) where frontier.isMiss(number) && !failure.isAnswer:
+                unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
+                missing.append(missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .failed where record.flags.contains(.isGuess):
                 wrongGuesses += 1
             case .failed(let failure):

@@ -36,6 +36,8 @@ package struct CrawlReport: Sendable {
     package var bodyByteCount = 0
     package var elapsed: Duration = .zero
     package var missing: [Missing] = []
+    /// Of what a server missed, what nobody answered to.
+    package var unansweredMisses: Set<String> = []
     package var skipped: [Skipped] = []
 
     /// Asked for, and not got.

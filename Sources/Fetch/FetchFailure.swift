@@ -9,6 +9,10 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         case nonsense = "not HTTP"
         case tooLarge = "too large"
         case refused = "refused"
+        /// It is on the air, or no more than begun after a long time: there is no whole of it.
+        case endless = "no end in sight"
+        /// It would take what is left of the disk.
+        case noRoom = "no room on the disk"
         /// What is held of the body and what the server has of it do not fit: to be fetched anew.
         case mismatch = "cannot be resumed"
         /// Ended by `FetchLoop.abandon`.
@@ -28,7 +32,7 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     package var mayPass: Bool {
         switch kind {
         case .unreachable, .timeout, .broken, .mismatch, .interrupted: true
-        case .unknownHost, .insecure, .nonsense, .tooLarge, .refused, .machine: false
+        case .unknownHost, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom, .machine: false
         }
     }
 

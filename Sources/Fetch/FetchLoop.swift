@@ -148,9 +148,7 @@ extension FetchLoop {
         curl_multi_remove_handle(waker.multi, transfer.handle)
         running[transfer.handle] = nil
         setup.rate?.take(transfer.uncounted())
-        let again = transfer.requestAsSent(code)
         guard let result = transfer.finish(code) else { return }
-        if let again { return begin(again) }
         if case .response(let response) = result.outcome, result.exchange?.security == .verified,
             let value = response.fields["Strict-Transport-Security"]
         {
@@ -169,7 +167,7 @@ extension FetchLoop {
     private func share(_ failure: FetchFailure, _ url: WebURL) {
         switch failure.kind {
         case .unknownHost, .unreachable, .timeout, .insecure: break
-        case .broken, .nonsense, .tooLarge, .refused, .mismatch, .interrupted, .machine: return
+        case .broken, .nonsense, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine: return
         }
         guard url.scheme == "https", results.last?.exchange == nil else { return }
         let origin = url.origin

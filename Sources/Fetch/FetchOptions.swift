@@ -7,6 +7,8 @@ package struct FetchOptions: Sendable {
 
     // MARK: - Sizes
 
+    /// How much room the file system of an open file has; nil where nobody knows.
+    var room: @Sendable (_ file: Int32) -> Int? = Spool.room
     /// After content coding is undone, so that a small download cannot become an endless body.
     package var maxBody = 8 * 1024 * 1024 * 1024
     package var maxHeader = 256 * 1024
@@ -27,6 +29,11 @@ package struct FetchOptions: Sendable {
     /// A transfer that gets less for the whole of `speedWindow` is given up: the server lets it drip.
     package var minBytesPerSecond = 64
     package var speedWindow: Duration = .seconds(60)
+    /// Sound and film without a length, which come as slowly as they are heard, are cut after this, and what else trickles
+    /// without one after that; anything without a length is after the last.
+    package var liveTimeout: Duration = .seconds(30)
+    package var trickleTimeout: Duration = .seconds(120)
+    package var openTimeout: Duration = .seconds(900)
     /// What all transfers together may take off the wire; nil for all that comes.
     package var bytesPerSecond: Int?
 
@@ -68,10 +75,19 @@ package enum AddressFamily: Sendable {
 }
 
 extension FetchOptions {
+    /// The user is known to a server: by cookies of theirs, a login, or a field for one host.
+    package var hasSession: Bool {
+        cookies?.areNobodys == false || !credentials.isEmpty || hostFields.areForSome
+    }
+
     var watch: TransferWatch.Limits {
         TransferWatch.Limits(
             stall: stallTimeout, header: headerTimeout, total: totalTimeout, bytesPerSecond: minBytesPerSecond,
             window: speedWindow)
+    }
+
+    var streams: OpenStream.Limits {
+        OpenStream.Limits(mediaTime: liveTimeout, otherTime: trickleTimeout, longest: openTimeout)
     }
 
     /// A slow line is drunk in small gulps: what was read cannot be held back any more.

@@ -20,8 +20,6 @@ package struct FetchRequest: Sendable {
     package var reach = Reach.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
-    /// No content coding is asked for, and none is undone.
-    var takesBodyAsSent = false
 
     package init(number: UInt32, url: WebURL, fields: HTTPFields = HTTPFields()) {
         self.number = number

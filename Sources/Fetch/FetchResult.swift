@@ -16,6 +16,8 @@ package struct FetchResult: Sendable {
     /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the request was
     /// to resume and did not get to. Whoever gets it owns the file.
     package var partial: PartialBody?
+    /// The rest was asked for, and the server sent a part of it, whole.
+    package var isShortPart = false
 
     package enum Outcome: Sendable {
         case response(FetchedResponse)

@@ -11,6 +11,8 @@ extension FetchFailure {
         case .broken: "run the same command again"
         case .nonsense: "check the port and the scheme of the address"
         case .tooLarge: "allow more with --max-body SIZE"
+        case .endless: "leave it out with --exclude"
+        case .noRoom: "make room on the disk, or leave large files out with --max-body SIZE"
         case .refused: "name another address, or allow it with an option"
         case .mismatch: "run the same command again: it is fetched anew"
         case .interrupted: "the same command does it again"

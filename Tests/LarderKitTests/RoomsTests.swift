@@ -8,7 +8,7 @@ import Testing
         "Markup": ["Web", "CXML2"],
         "Digest": ["COpenSSL"],
         "Store": ["Web", "Digest", "CSQLite", "CLinux"],
-        "Fetch": ["Web", "CCurl"],
+        "Fetch": ["Web", "CCurl", "CCodings"],
         "Bundles": ["Web", "Markup", "Digest"],
         "Crawl": ["Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
         "Serve": ["Web", "Markup", "Digest", "Store", "Bundles", "CLinux"],

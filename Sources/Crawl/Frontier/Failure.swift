@@ -1,7 +1,7 @@
 package import Fetch
 
 /// Why something that was asked for is not held.
-package enum Failure: Sendable, Equatable, CustomStringConvertible {
+package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The server's answer was an error.
     case status(Int)
     case fetch(FetchFailure)
@@ -17,13 +17,15 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case altered(String)
     /// A page that says so, with a status that says the contrary.
     case softNotFound
+    /// It was never asked for: its host did nothing but fail, so.
+    case unasked(Failure)
 
     /// Whether the same request may succeed a little later.
     var mayPass: Bool {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound, .unasked: false
         }
     }
 
@@ -33,7 +35,22 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound, .unasked: false
+        }
+    }
+
+    /// No server was reached: the same holds for everything of the host.
+    var isOfConnection: Bool {
+        guard case .fetch(let failure) = self else { return false }
+        return failure.kind == .unreachable || failure.kind == .unknownHost
+    }
+
+    /// The server said something that it would say again.
+    var isAnswer: Bool {
+        switch self {
+        case .status: !mayPass
+        case .fetch, .unasked: false
+        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: true
         }
     }
 
@@ -58,6 +75,8 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
             "a page of HTML came in its place, as from a login or the portal of a network, and is not kept"
         case .refused(let rule): "the rule \"\(rule)\" refuses what came"
         case .altered(let detail): "what came is not what the manifest requires: \(detail)"
+        case .unasked(let failure):
+            "not asked for: its host had answered nothing for minutes, at last: \(failure)"
         case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
     }

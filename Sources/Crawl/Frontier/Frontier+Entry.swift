@@ -78,6 +78,8 @@ extension Frontier {
         /// From where its answer came, and from where those who link to it came.
         var reach = Reach.publicNetwork
         var mayReach: Reach
+        /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many refreshes.
+        var chain: UInt8 = 0
         /// How many redirects led here.
         let redirects: UInt8
     }

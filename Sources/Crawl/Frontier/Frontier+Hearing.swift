@@ -10,12 +10,20 @@ extension Frontier {
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
-            return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags)
+            let chain = chain(to: link, from: number)
+            return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
         }
         let count = urls.count
         let heard = hear(of: url, role: .page, from: number, redirects: 0, flags: flags)
         if urls.count > count { unstripped[heard] = link.url }
         return heard
+    }
+
+    /// How many of what is needed, or of refreshes, lead on to the next.
+    private func chain(to link: FoundLink, from finder: UInt32) -> UInt8 {
+        let record = records[Int(finder)]
+        let goesOn = link.role == .requisite ? record.role == .requisite : link.isRefresh
+        return goesOn ? min(record.chain, .max - 1) + 1 : 0
     }
 
     /// Another link to what has a number.
@@ -36,7 +44,7 @@ extension Frontier {
     @discardableResult
     mutating func hear(
         of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
-        mayReach: Reach? = nil
+        mayReach: Reach? = nil, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else {
@@ -62,10 +70,30 @@ extension Frontier {
                 host: UInt32(host), referrer: referrer ?? Record.nobody,
                 depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role, mayReach: reach,
                 redirects: redirects))
+        records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteReach(reach, of: host)
         if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
-        admit(number, url)
+        if let reason = boundReason(number) { skip(number, reason) } else { admit(number, url) }
         return number
+    }
+
+    /// Why what is new is not asked for, whoever leads there.
+    private mutating func boundReason(_ number: UInt32) -> SkipReason? {
+        let record = records[Int(number)]
+        switch record.role {
+        case .page: return record.chain > Self.mostRedirects ? .bound(.refreshes) : nil
+        case .requisite where record.referrer != Record.nobody && record.redirects == 0:
+            return bounds.reason(record.referrer, chain: record.chain)
+        case .requisite, .guide: return nil
+        }
+    }
+
+    /// Whether something may be asked of its host, which may be one of too many.
+    private mutating func isOfTooManyHosts(_ record: Record, _ url: WebURL) -> Bool {
+        let host = Int(record.host)
+        let isTooMany = hosts[host].isTooMany ?? (bounds.reason(newHost: url.host) != nil)
+        hosts[host].isTooMany = isTooMany
+        return isTooMany && !record.flags.contains(.isStart)
     }
 
     /// Another one leads there, who may lead further than those before.
@@ -87,7 +115,7 @@ extension Frontier {
         if record.flags.contains(.isGuess), !options.followsGuesses { return skip(number, .guess) }
         switch verdict(on: url, record) {
         case .skipped(let reason): return skip(number, reason)
-        case .followed: break
+        case .followed: if isOfTooManyHosts(record, url) { return skip(number, .bound(.hosts)) }
         }
         guard record.role == .page, !record.flags.contains(.isStart) else {
             // The site's robots.txt is asked for along with its start.
@@ -111,13 +139,40 @@ extension Frontier {
         }
     }
 
-    private func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
+    private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
         if record.flags.contains(.isStart) { return scope.verdict(onStart: url) }
+        if options.hasSession, SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
         switch record.role {
         case .page: return scope.verdict(onPage: url, depth: Int(record.depth))
-        case .requisite, .guide: return scope.verdict(onRequisite: url)
+        case .requisite: return scope.verdict(onRequisite: url)
+        case .guide: return guideReason(url, record).map(ScopeVerdict.skipped) ?? scope.verdict(onRequisite: url)
         }
     }
+
+    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000 sitemaps, of its own
+    /// host, and no other index; one level more is common, and forgiven to so many.
+    private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
+        var (level, next) = (0, record)
+        while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
+            if next.redirects == 0 { level += 1 }
+            next = records[Int(next.referrer)]
+        }
+        guard level > 0, record.redirects == 0 else { return nil }
+        if scope.deepest == 0 { return .tooDeep(0) }
+        if url.host != self.url(record.referrer).host,
+            case .skipped(let reason) = scope.verdict(onPage: url, depth: 0)
+        {
+            return reason
+        }
+        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1] else {
+            return .nestedSitemap
+        }
+        sitemaps[level, default: 0] += 1
+        return nil
+    }
+
+    /// By how many levels of sitemaps lead there.
+    private static let mostSitemaps = [50_000, 1000]
 
     mutating func skip(_ number: UInt32, _ reason: SkipReason) {
         records[Int(number)].state = .skipped

@@ -7,6 +7,8 @@ extension Frontier {
         var obeysRobots = true
         /// The name by which robots.txt speaks to us; nil asks for no robots.txt at all.
         var productToken: String?
+        /// The user is logged in somewhere, and wants to stay so.
+        var hasSession = false
         /// Strings of scripts that may be links are tried.
         var followsGuesses = true
     }

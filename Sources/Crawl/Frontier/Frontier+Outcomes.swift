@@ -31,13 +31,20 @@ extension Frontier {
         // What leads away from the site is no part of a place without an end.
         let pages = new.filter { [records] in records[Int($0)].role == .page && records[Int($0)].state != .skipped }
             .map { [urls] in urls.url($0) ?? .blank }
-        traps.fetched(url(number), print, newPages: pages)
+        let bringsMore = new.contains { [records] in records[Int($0)].role == .requisite }
+        traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
     }
 
     /// It was answered with what it is.
     mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
         answered(number, after: latency)
         finish(number, .done)
+    }
+
+    /// It was cut: there is no whole of it that could be held.
+    mutating func hasNoEnd(_ number: UInt32, _ failure: FetchFailure) {
+        answered(number, after: nil)
+        skip(number, .endless(failure.description))
     }
 
     /// An earlier run has it: its host was not asked.
@@ -66,26 +73,39 @@ extension Frontier {
         place(host)
     }
 
-    private mutating func answered(_ number: UInt32, after latency: Duration?) {
+    mutating func answered(_ number: UInt32, after latency: Duration?) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
+        hosts[host].faults.answered(Kinship.folder(of: url(number)))
+        if hosts[host].nextLookup != nil {
+            hosts[host].nextLookup = nil
+            lostHosts.remove(host)
+        }
         hosts[host].pace.answered(after: latency, now: now)
         place(host)
     }
 
+    /// - Parameter hadBegun: an answer came, and broke off: the host is there.
     mutating func failed(
-        _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil, now: Duration
+        _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
+        hadBegun: Bool = false, now: Duration
     ) {
         self.now = now
         let record = records[Int(number)]
         let host = Int(record.host)
         if failure.isObjection {
             runningCount -= 1
-            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, now: now)
+            let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
+            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
+            place(host)
+        } else if failure.isRefusal || failure.isOfConnection {
+            runningCount -= 1
+            hosts[host].pace.recalled()
             place(host)
         } else {
             answered(number, after: latency)
         }
+        if case .fetch(let reason) = failure, reason.kind == .unknownHost { return notFound(number, failure, host) }
         // While it was asked for, somebody led there who may lead further.
         if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 { return enqueue(number) }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
@@ -98,6 +118,48 @@ extension Frontier {
         }
         records[Int(number)].state = .waiting
         retries.add(number, at: now + delay)
+    }
+
+    /// A name is looked up twice at most, whatever waits for it; the second time for all of that at once.
+    private mutating func notFound(_ number: UInt32, _ failure: Failure, _ host: Int) {
+        guard let nextLookup = hosts[host].nextLookup else {
+            hosts[host].nextLookup = now + Self.lookupPause
+            hosts[host].pace.pause(until: now + Self.lookupPause)
+            lostHosts.insert(host)
+            records[Int(number)].state = .waiting
+            retries.add(number, at: now + Self.lookupPause)
+            return
+        }
+        if now < nextLookup {
+            // It was on its way already.
+            records[Int(number)].state = .waiting
+            return retries.add(number, at: nextLookup)
+        }
+        fail(number, failure)
+        giveUp(host, failure)
+    }
+
+    private static let lookupPause: Duration = .seconds(2)
+
+    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being waited for.
+    mutating func lookUpLostNow() {
+        let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
+        guard !waitsForOthers, gates.isEmpty, probes.isEmpty,
+            !retries.contains(where: { !lostHosts.contains(Int(records[Int($0)].host)) })
+        else { return }
+        var waiting: [UInt32] = []
+        retries.removeAll { number in
+            waiting.append(number)
+            return true
+        }
+        for host in lostHosts {
+            hosts[host].nextLookup = now
+            hosts[host].pace.endPause()
+            hosts[host].place = .aside
+            place(host)
+        }
+        lostHosts.removeAll()
+        for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
     private mutating func fail(_ number: UInt32, _ failure: Failure) {
@@ -142,7 +204,8 @@ extension Frontier {
         }
         for number in lost {
             _ = forget(unstripped: number)
-            fail(number, failure)
+            let wasAsked = records[Int(number)].attempts > 0 || failure.isOfConnection
+            fail(number, wasAsked ? failure : .unasked(failure))
         }
     }
 }

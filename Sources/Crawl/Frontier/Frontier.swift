@@ -44,6 +44,8 @@ struct Frontier: Sendable {
     var traps = Traps()
     let options: Options
     private var usage = CrawlLimits.Usage()
+    /// Since when nothing starts.
+    private var stopped: Duration?
     /// Why no further page starts, or nothing at all.
     private(set) var limit: CrawlLimits.Reached?
     /// Whom an entry leads to, where the depth counts: a shorter way to a page is one to what it leads to as well.
@@ -51,10 +53,21 @@ struct Frontier: Sendable {
     /// How the first link to an entry was written, where that names a session as well.
     var unstripped: [UInt32: WebURL] = [:]
 
+    var bounds = RequisiteBounds()
+    /// Hosts whose names were not found once.
+    var lostHosts: Set<Int> = []
+    /// How many sitemaps were heard of that others led to, by how many levels.
+    var sitemaps: [Int: Int] = [:]
+    /// Redirects that set a cookie, and how often.
+    var cookieSetters: [UInt32: UInt8] = [:]
+
     /// Of the documents that asked for what no page of this crawl leads to.
     var origins: [UInt32: String] = [:]
 
     static let mostRedirects: UInt8 = 20
+    /// What runs when a limit is reached may come to its end, if it does so soon.
+    private static let longestEnd: Duration = .seconds(5)
+    static let mostCookieRounds: UInt8 = 3
     /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
     static let mostRunning = 128
 
@@ -77,15 +90,20 @@ struct Frontier: Sendable {
         }
     }
 
-    /// The time is up: what runs is not waited for.
+    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped the crawl.
     var isOutOfTime: Bool {
-        if case .time = limit { true } else { false }
+        switch limit {
+        case .time: true
+        case .byteCount: stopped.map { now - $0 >= Self.longestEnd } ?? false
+        case .pages, nil: false
+        }
     }
 
     /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the end; nil when
     /// nothing waits.
     var nextRetry: Duration? {
-        [retries.next, pauses.next, gates.next, options.limits.time].lazy.compactMap { $0 }.min()
+        if isStopped { return stopped.map { $0 + Self.longestEnd } }
+        return [retries.next, pauses.next, gates.next, options.limits.time].lazy.compactMap { $0 }.min()
     }
 
     mutating func start(_ url: WebURL) {
@@ -129,6 +147,9 @@ struct Frontier: Sendable {
             runningCount += 1
             return .probe(host: host, url, hosts[host].mayReach)
         }
+        if let number = nextQueued() { return .fetch(number) }
+        guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
+        lookUpLostNow()
         return nextQueued().map(Task.fetch)
     }
 
@@ -136,6 +157,7 @@ struct Frontier: Sendable {
         self.now = now
         usage.elapsed = now
         limit = limit ?? options.limits.reasonToStop(usage)
+        if isStopped { stopped = stopped ?? now }
         while let number = retries.popDue(now: now) {
             if records[Int(number)].state == .waiting { enqueue(number) }
         }
@@ -174,17 +196,20 @@ struct Frontier: Sendable {
         }
     }
 
-    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here.
+    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here; with no page left to
+    /// ask for, no list of pages is either.
     private mutating func popQueued(of host: Int) -> UInt32? {
-        while let number = hosts[host].popFirst() {
+        while let number = popFirst(of: host) {
             // One that was queued as a page and again as a requisite is fetched once.
             guard records[Int(number)].state == .queued else { continue }
             changeQueued(of: host, by: -1)
             let record = records[Int(number)]
-            guard record.role == .page, record.attempts == 0 else { return number }
+            guard record.role != .requisite, record.attempts == 0 else { return number }
             if let reached = options.limits.reasonToStopPages(usage) {
                 limit = reached
                 skip(number, .limit(reached))
+            } else if record.role == .guide {
+                return number
             } else if !record.flags.contains(.isStart), !traps.isQuiet,
                 case .stopped(let reason) = traps.verdict(on: url(number))
             {
@@ -195,6 +220,17 @@ struct Frontier: Sendable {
             }
         }
         return nil
+    }
+
+    private mutating func popFirst(of host: Int) -> UInt32? {
+        let suspects = hosts[host].faults.suspects
+        guard !suspects.isEmpty else { return hosts[host].popFirst() }
+        return hosts[host].popTelling { [records, urls] number in
+            records[Int(number)].state == .queued
+                && suspects.contains(Kinship.folder(of: urls.url(number) ?? .blank))
+        } isFresh: { [records] number in
+            records[Int(number)].attempts == 0
+        }
     }
 
     mutating func changeQueued(of host: Int, by change: Int) {
@@ -208,7 +244,7 @@ struct Frontier: Sendable {
         let host = Int(records[Int(number)].host)
         let isNew = records[Int(number)].state != .queued
         records[Int(number)].state = .queued
-        hosts[host].append(number, records[Int(number)])
+        hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
         guard isNew else { return }
         changeQueued(of: host, by: 1)
         place(host)

@@ -6,6 +6,8 @@ struct TimedQueue: Sendable {
 
     var count: Int { entries.count }
 
+    func contains(where isWanted: (UInt32) -> Bool) -> Bool { entries.contains { isWanted($0.number) } }
+
     /// When the first one is due.
     var next: Duration? { entries.first?.time }
 

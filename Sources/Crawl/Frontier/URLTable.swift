@@ -48,6 +48,8 @@ struct URLTable: Sendable {
         withBytes(number) { WebURL(utf8: Span(_unsafeElements: $0)) }
     }
 
+    func kin(_ number: UInt32) -> UInt64 { withBytes(number, Kinship.kin) }
+
     private mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         if chunks.last.map({ $0.count + bytes.count > Self.chunkSize }) ?? true {
             chunks.append([])

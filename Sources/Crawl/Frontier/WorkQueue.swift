@@ -9,9 +9,15 @@ struct WorkQueue: Sendable {
 
     var count: Int { numbers.count - head }
 
+    var first: UInt32? { isEmpty ? nil : numbers[head] }
+
     mutating func append(_ number: UInt32) {
         numbers.append(number)
     }
+
+    var last: UInt32? { isEmpty ? nil : numbers.last }
+
+    mutating func popLast() -> UInt32? { isEmpty ? nil : numbers.removeLast() }
 
     mutating func popFirst() -> UInt32? {
         guard head < numbers.count else { return nil }

@@ -88,8 +88,9 @@ struct HostPace: Sendable, Equatable {
         runningCount -= 1
     }
 
-    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks for.
-    mutating func objected(after latency: Duration?, retryAfter: Duration? = nil, now: Duration) {
+    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks for. One that
+    /// does not count is the fault of an URL: less is asked for at once, and nothing is held back.
+    mutating func objected(after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration) {
         runningCount -= 1
         if let retryAfter { pause(until: now + min(retryAfter, Self.longestPause)) }
         guard isOfThisRound(latency, now: now) else { return }
@@ -98,6 +99,7 @@ struct HostPace: Sendable, Equatable {
             threshold = max(1, limit * 3 / 4)
             patience = min(patience * 2, Self.mostPatience)
         }
+        guard counts else { return cut(to: limit / 2, now: now) }
         let asksForTooLong = retryAfter.map { $0 > Self.longestPause } ?? false
         objectionsInARow += asksForTooLong ? Self.objectionsOfLongWait : 1
         cut(to: limit / 2, now: now)
@@ -160,7 +162,9 @@ struct HostPace: Sendable, Equatable {
         latency.forgetRecent()
     }
 
-    private mutating func pause(until time: Duration) {
+    mutating func endPause() { pausedUntil = nil }
+
+    mutating func pause(until time: Duration) {
         pausedUntil = max(pausedUntil ?? time, time)
     }
 }

@@ -46,7 +46,7 @@ package struct PlanRun {
             throw .pattern(error)
         }
         do throws(FetchFailure) {
-            loop = try FetchLoop(plan.fetch)
+            loop = try FetchLoop(plan.fetchOfVisit)
         } catch {
             throw .fetch(error)
         }

@@ -7,6 +7,7 @@ struct ReferenceList {
     private struct Reference {
         let range: Range<Int>
         let role: Frontier.Role
+        let isRefresh: Bool
         let flags: LinkFlags
     }
 
@@ -38,7 +39,9 @@ struct ReferenceList {
             hasher.combine(flags.rawValue)
             guard seen.insert(hasher.finalize()).inserted else { return }
             bytes.append(contentsOf: reference)
-            references.append(Reference(range: start..<bytes.count, role: role, flags: flags))
+            references.append(
+                Reference(
+                    range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh, flags: flags))
         }
     }
 
@@ -61,8 +64,9 @@ struct ReferenceList {
                 && manners.leaves(linkMarked: reference.flags.contains(.isNofollow), on: directives)
             links.append(
                 FoundLink(
-                    url: target.key, role: reference.role, isGuess: reference.flags.contains(.isGuess),
-                    isNofollow: isLeft, isCORS: reference.flags.contains(.isCORS)))
+                    isRefresh: reference.isRefresh, url: target.key, role: reference.role,
+                    isGuess: reference.flags.contains(.isGuess), isNofollow: isLeft,
+                    isCORS: reference.flags.contains(.isCORS)))
         }
         for link in table.implied {
             guard let role = Frontier.Role(link.kind),

@@ -63,6 +63,8 @@ struct ScanResult: Sendable {
 
 /// A link as the frontier wants it: resolved, without its fragment, once for each document.
 struct FoundLink: Sendable, Equatable {
+    /// The page leads on there by itself.
+    var isRefresh = false
     let url: WebURL
     let role: Frontier.Role
     /// It may be no link at all: a string in a script that looks like one.

@@ -90,6 +90,8 @@ extension Scope {
     /// Whether it matters how many links away from the start a page is.
     var limitsDepth: Bool { options.depth != nil }
 
+    var deepest: Int? { options.depth }
+
     /// A start URL is what the user asked for: only what cannot be fetched at all is refused.
     package func verdict(onStart url: WebURL) -> ScopeVerdict {
         url.isHTTP ? .followed(by: .start) : .skipped(.scheme)

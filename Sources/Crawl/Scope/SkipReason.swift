@@ -21,8 +21,16 @@ package enum SkipReason: Sendable, Hashable {
     case noindex
     /// A rule of the user's says that it is not stored: the rule.
     case unstored(String)
+    /// A sitemap that sitemaps lead to, further than the standard has it.
+    case nestedSitemap
+    /// It would end the session that the user gave.
+    case sessionEnd
+    /// One crawl is not kept busy by it any longer.
+    case bound(CrawlBound)
     /// What may be no link at all, where such are not tried.
     case guess
+    /// It is on the air, or never comes to its end: why.
+    case endless(String)
     /// A server missed it, and whoever asked for it there may not lead so far.
     case refused(String)
     indirect case limit(CrawlLimits.Reached)
@@ -52,7 +60,11 @@ package enum SkipReason: Sendable, Hashable {
         case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
         case .noindex: "says noindex: read for its links and not kept"
         case .unstored(let rule): "not to be stored, by the rule \"\(rule)\""
+        case .nestedSitemap: "a sitemap in sitemaps of sitemaps: further or more than are read"
+        case .sessionEnd: "it would end the session; name it as an URL of its own to fetch it all the same"
+        case .bound(let bound): bound.description
         case .guess: "no sure link"
+        case .endless(let reason): reason
         case .refused(let refusal): refusal
         case .limit(let reached): reached.description
         case .trap(let reason): reason.description

@@ -11,6 +11,10 @@ package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
         case depth
         /// Ever new combinations of parameters.
         case parameters
+        /// Ever new keys, and nothing is said behind them.
+        case keys
+        /// Ever new words, each a page that says nothing.
+        case words
     }
 
     package var kind: Kind
@@ -28,6 +32,8 @@ package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
         case .repetition: "a trap: \(alike) of \(pages) pages like \(pattern) repeat others"
         case .calendar: "a calendar without an end: \(alike) of \(pages) pages like \(pattern) are alike"
         case .depth: "folders without an end: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .keys: "keys without an end: \(alike) of \(pages) pages like \(pattern) say nothing of their own"
+        case .words: "words without an end: \(alike) of \(pages) pages that were looked at in \(pattern) say nothing"
         case .parameters: "parameters without an end: \(pages) pages like \(pattern) lead to little else"
         }
     }

@@ -7,6 +7,9 @@ package struct CookieOptions: Sendable {
     /// Cookies without a date end with the run, unless they are saved too.
     package var savesSessionCookies = false
 
+    /// They are those of a visit that nobody gave any to: they last as long as the loop, and tell servers nothing of who asks.
+    package var areNobodys = false
+
     package init(load: [String] = [], save: String? = nil) {
         self.load = load
         self.save = save

@@ -7,6 +7,8 @@ package struct HostFields: Sendable {
 
     package init() {}
 
+    var areForSome: Bool { !byHost.isEmpty }
+
     package var isEmpty: Bool { everywhere.isEmpty && byHost.isEmpty }
 
     /// For every host. Throws for what tells who one is: a page may name any host at all.

@@ -8,8 +8,7 @@ package struct ExpansionLimit: Sendable {
 
     package init() {}
 
-    /// - Parameter unseen: what may have been decoded already and is not in `codedByteCount` yet.
-    func isExceeded(byteCount: Int, codedByteCount: Int, unseen: Int) -> Bool {
-        byteCount > floor && byteCount / max(1, factor) > codedByteCount + unseen
+    func isExceeded(byteCount: Int, codedByteCount: Int) -> Bool {
+        byteCount > floor && byteCount / max(1, factor) > codedByteCount
     }
 }

@@ -18,7 +18,7 @@ struct TransferWatch {
         }
     }
 
-    private let sent: Duration
+    let sent: Duration
     private var byteCount: Int
     private var lastByte: Duration
     private var window: (start: Duration, byteCount: Int)
@@ -67,6 +67,9 @@ extension Duration {
     var milliseconds: Int {
         Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
     }
+
+    /// `30 s`
+    var wholeSeconds: String { "\(components.seconds) s" }
 
     /// `30 s`, `1.5 s`, `0.05 s`
     var seconds: String {

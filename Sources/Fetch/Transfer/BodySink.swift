@@ -6,6 +6,10 @@ struct BodySink {
     private(set) var byteCount = 0
     private var bytes: [UInt8] = []
     private var spool: Spool?
+    /// How large it was when somebody looked for room.
+    private var lookedAt = 0
+
+    private static let stride = 1024 * 1024
 
     init() {}
 
@@ -18,17 +22,21 @@ struct BodySink {
         bytes.reserveCapacity(byteCount)
     }
 
+    /// - Parameter whole: how large the body is going to be, where that is known.
     mutating func take(
-        _ more: UnsafeRawBufferPointer, threshold: Int, folder: String
+        _ more: UnsafeRawBufferPointer, of whole: Int?, _ options: FetchOptions
     ) throws(FetchFailure) {
         byteCount += more.count
         if let spool {
             try spool.write(more)
-        } else if byteCount <= threshold {
+        } else if byteCount <= options.spoolThreshold {
             bytes.append(contentsOf: more)
         } else {
-            try moveToFile(in: folder).write(more)
+            try moveToFile(in: options.spoolFolder).write(more)
         }
+        guard let spool, byteCount - lookedAt >= Self.stride || lookedAt == 0 else { return }
+        lookedAt = byteCount
+        try spool.look(for: whole.map { $0 - byteCount }, beside: byteCount, options.room)
     }
 
     /// Counts what goes elsewhere.

@@ -59,6 +59,22 @@ final class Spool {
         }
     }
 
+    /// One body must not take all of the disk from the others: there has to be room for the rest of it, and where nobody
+    /// knows how much that is, for as much again.
+    func look(for rest: Int?, beside byteCount: Int, _ room: (Int32) -> Int?) throws(FetchFailure) {
+        guard let room = room(file), room < rest ?? byteCount else { return }
+        let wanted = rest.map { "\($0) more are to come" } ?? "nobody knows how many more are to come"
+        throw FetchFailure(.noRoom, "\(byteCount) bytes came, \(wanted), and there is room for \(room)")
+    }
+
+    static func room(_ file: Int32) -> Int? {
+        var status = statvfs()
+        guard fstatvfs(file, &status) == 0 else { return nil }
+        let blocks = Int(clamping: status.f_bavail)
+        let (room, isMore) = blocks.multipliedReportingOverflow(by: Int(clamping: status.f_frsize))
+        return isMore ? nil : room
+    }
+
     /// The path; the file is the caller's now.
     func finish() throws(FetchFailure) -> String {
         let code = close(file)
@@ -77,6 +93,8 @@ final class Spool {
     }
 
     private static func failure(_ code: Int32, _ doing: String) -> FetchFailure {
-        FetchFailure(.machine, "cannot \(doing): \(String(cString: strerror(code)))")
+        // What came of it makes room again when it goes.
+        let isFull = code == ENOSPC || code == EDQUOT
+        return FetchFailure(isFull ? .noRoom : .machine, "cannot \(doing): \(String(cString: strerror(code)))")
     }
 }

@@ -140,30 +140,37 @@ extension Transfer {
             fields.remove("Content-Range")
             status = 200
         }
-        isCoded = fields.isCoded && request?.keepsCoding != true
+        // RFC 9112, section 6.3: nobody knows where such a body ends.
+        guard Set(fields.elements("Content-Length")).count < 2 else {
+            throw FetchFailure(.nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
+        }
+        decoder = request?.keepsCoding == true ? nil : try BodyDecoder(fields)
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
+        if status == 200, request?.method != "HEAD" {
+            openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
+        }
         if let receiver = setup.receiver, let request {
             isWanted = receiver.begin(request.number, status: status, fields: fields)
             return
         }
         // One allocation where the length is told; never more than would stay in memory anyway.
-        if length > 0, expected == nil, !isCoded { sink.reserve(min(length, options.spoolThreshold)) }
+        if length > 0, expected == nil, decoder == nil { sink.reserve(min(length, options.spoolThreshold)) }
     }
 
     private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         do throws(FetchFailure) {
-            guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
-            if let receiver = setup.receiver {
-                guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
-            } else {
-                try sink.take(bytes, threshold: options.spoolThreshold, folder: options.spoolFolder)
+            guard let decoder else {
+                try take(content: bytes)
+                return true
             }
-            if let expected, sink.byteCount > expected {
-                throw FetchFailure(.mismatch, "more came than the rest")
+            try decoder.take(bytes) { content throws(FetchFailure) in
+                try take(content: content)
+                let (made, coded) = (sink.byteCount, decoder.takenByteCount)
+                guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
+                throw FetchFailure(.tooLarge, "the body is over \(options.expansion.factor) times what was sent")
             }
-            if isCoded, sink.byteCount > options.expansion.floor { try checkExpansion() }
             return true
         } catch {
             stop = error
@@ -171,20 +178,22 @@ extension Transfer {
         }
     }
 
+    private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+        guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
+        if let receiver = setup.receiver {
+            guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
+        } else {
+            let length = amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
+            try sink.take(bytes, of: whole, options)
+        }
+        if let expected, sink.byteCount > expected { throw FetchFailure(.mismatch, "more came than the rest") }
+    }
+
     private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
         sink.pass(bytes.count)
         guard isWanted, let request else { return true }
         return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
-    }
-
-    private func checkExpansion() throws(FetchFailure) {
-        // libcurl counts the chunks of a buffer once it has gone through all of them.
-        let unseen = fields?.contains("Transfer-Encoding") == true ? options.bufferSize : 0
-        let coded = amount(CURLINFO_SIZE_DOWNLOAD_T)
-        guard options.expansion.isExceeded(byteCount: sink.byteCount, codedByteCount: coded, unseen: unseen) else {
-            return
-        }
-        throw FetchFailure(.tooLarge, "the body is over \(options.expansion.factor) times what was sent")
     }
 
     private var tooLargeBody: FetchFailure { FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes") }

@@ -15,10 +15,6 @@ extension Transfer {
             try setUp()
         }
         try set(CURLOPT_URL, href)
-        if request.keepsCoding {
-            isPlain = false
-            try set(CURLOPT_HTTP_CONTENT_DECODING, 0)
-        }
         try route(request)
         var fields = request.fields
         if !options.hostFields.isEmpty, !isAnonymous {
@@ -36,7 +32,6 @@ extension Transfer {
         usesCredentials = usesCredentials || !isAnonymous && openFields.list.count < fields.list.count
         if isAnonymous { fields = openFields }
         try resume(request, &fields)
-        if request.takesBodyAsSent { try takeAsSent() }
         try send(request, fields)
     }
 
@@ -46,9 +41,9 @@ extension Transfer {
         isWaitingForStreams = false
         let share = isAnonymous ? setup.anonymousShare : setup.share
         try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
+        // No file: it makes libcurl look into the jar that is shared.
+        if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
         if setup.hasSecrets, !isAnonymous {
-            // No file: it makes libcurl look into the jar that is shared.
-            if options.cookies != nil { try set(CURLOPT_COOKIEFILE, "") }
             try set(CURLOPT_VERBOSE, 1)
             try watchWhatIsSent(me)
         }
@@ -59,7 +54,6 @@ extension Transfer {
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_NOPROXY, "")
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        try set(CURLOPT_ACCEPT_ENCODING, "")
         try set(CURLOPT_USERAGENT, options.userAgent)
         try set(CURLOPT_BUFFERSIZE, options.bufferSize)
         try set(CURLOPT_CONNECTTIMEOUT_MS, max(1, options.connectTimeout.milliseconds))
@@ -137,11 +131,6 @@ extension Transfer {
         try set(CURLOPT_HTTPAUTH, schemes)
     }
 
-    private func takeAsSent() throws(FetchFailure) {
-        isPlain = false
-        try larder_curl_set_pointer(handle, CURLOPT_ACCEPT_ENCODING, nil).check()
-    }
-
     private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
         guard let held = request.resume else { return }
         guard request.method == "GET", request.body == nil, held.byteCount > 0, let condition = held.condition,
@@ -150,21 +139,20 @@ extension Transfer {
         fields.set("Range", "bytes=\(held.byteCount)-")
         fields.set("If-Range", condition)
         // What is held is the content itself, and so must be what is put behind it.
-        fields.remove("Accept-Encoding")
-        isPlain = false
-        try set(CURLOPT_ACCEPT_ENCODING, "identity")
+        fields.set("Accept-Encoding", "identity")
     }
 
     private func send(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
-        let hadFields = sentFields.list != nil
         sentFields.removeAll()
         for field in fields.list where !Self.framing.contains(field.name.lowercased()) {
             try sentFields.append(field)
         }
-        if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
-        if hadFields || sentFields.list != nil {
-            try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()
+        // libcurl would undo codings too, and not tell where one breaks off.
+        if !fields.contains("Accept-Encoding") {
+            try sentFields.append("Accept-Encoding: \(ContentCoding.accepted)")
         }
+        if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
+        try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()
     }
 
     private func sendMethod(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {

@@ -8,6 +8,7 @@ extension Transfer {
         if let stop { return .failure(stop) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard let fields else { return .failure(FetchFailure(.nonsense, "the answer has no status")) }
+        if let flaw = decoder?.flaw { return .failure(flaw) }
         if let expected, sink.byteCount < expected {
             return .failure(FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
         }
@@ -18,20 +19,6 @@ extension Transfer {
         }
     }
 
-    /// The same request for the body as it is sent, where libcurl stumbled over the name of a content coding that is none:
-    /// a character set, as a rule. Browsers show such bodies as they come.
-    func requestAsSent(_ code: CURLcode) -> FetchRequest? {
-        guard code == CURLE_BAD_CONTENT_ENCODING, stop == nil, var request, !request.takesBodyAsSent, let fields,
-            !fields.elements("Content-Encoding").contains(where: { Self.codings.contains($0.lowercased()) })
-        else { return nil }
-        request.takesBodyAsSent = true
-        return request
-    }
-
-    private static let codings: Set<String> = [
-        "gzip", "x-gzip", "deflate", "br", "zstd", "compress", "x-compress", "dcb", "dcz",
-    ]
-
     /// What a later request can go on with.
     func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
         guard case .failure(let failure) = outcome else { return held }
@@ -41,7 +28,7 @@ extension Transfer {
             return nil
         case .timeout, .broken, .interrupted:
             break
-        case .unknownHost, .unreachable, .insecure, .nonsense, .tooLarge, .refused, .machine:
+        case .unknownHost, .unreachable, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom, .machine:
             return held
         }
         guard held == nil, let fields = fieldsWorthKeeping else { return held }
@@ -96,11 +83,9 @@ extension Transfer {
 extension Transfer {
     private func failure(_ code: CURLcode) -> FetchFailure {
         if let refusal, code == CURLE_COULDNT_CONNECT { return FetchFailure(.refused, refusal) }
-        // What memory a server can use up is what libcurl gives a line of the header, and decoded content while it
-        // waits.
-        if code == CURLE_OUT_OF_MEMORY, isSent {
-            return FetchFailure(
-                .tooLarge, fields == nil ? "a line of the header is too long" : "the body swells too much")
+        // What memory a server can use up is what libcurl gives a line of the header.
+        if code == CURLE_OUT_OF_MEMORY, isSent, fields == nil {
+            return FetchFailure(.tooLarge, "a line of the header is too long")
         }
         let kind = Self.kind(of: code)
         let general = String(cString: curl_easy_strerror(code))
@@ -111,7 +96,7 @@ extension Transfer {
             return FetchFailure(kind, reason ?? general)
         case .timeout:
             return FetchFailure(kind, "no connection within \(options.connectTimeout.seconds)")
-        case .unknownHost, .unreachable, .tooLarge, .refused, .mismatch, .interrupted, .machine:
+        case .unknownHost, .unreachable, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine:
             return FetchFailure(kind, general)
         }
     }

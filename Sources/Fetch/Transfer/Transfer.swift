@@ -41,8 +41,10 @@ final class Transfer {
     var fields: HTTPFields?
     var status = 0
     /// Content coding is undone on the way.
-    var isCoded = false
+    var decoder: BodyDecoder?
     var sink = BodySink()
+    /// Whether nobody told how long the body is.
+    var openStream: OpenStream?
     /// Where there is a receiver: whether it wants this body.
     var isWanted = false
     /// What the request is to resume, until an answer says how it goes on.
@@ -85,12 +87,14 @@ final class Transfer {
     /// Takes the result and makes the transfer ready for the next request.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
+        let isShortPart = code == CURLE_OK && stop == nil && expected.map { sink.byteCount < $0 } ?? false
         var outcome = outcome(code)
         let partial = remainder(&outcome)
-        let result = FetchResult(
+        var result = FetchResult(
             number: request.number, url: request.url, outcome: outcome,
             wireByteCount: amount(CURLINFO_SIZE_DOWNLOAD_T) + head.byteCount, exchange: exchange,
             sentFields: isSent ? openFields : HTTPFields(), partial: partial)
+        result.isShortPart = isShortPart
         clear()
         return result
     }
@@ -106,7 +110,8 @@ final class Transfer {
         head.removeAll()
         fields = nil
         status = 0
-        isCoded = false
+        decoder = nil
+        openStream = nil
         sink = BodySink()
         isWanted = false
         held = nil
@@ -136,6 +141,12 @@ extension Transfer {
                 watch?.wasHeldBack(now: now, byteCount: moved)
             }
             return nil
+        }
+        if let openStream, let watch,
+            let failure = openStream.failure(
+                moved, in: now - watch.sent, isThrottled: setup.rate != nil, options.streams)
+        {
+            return failure
         }
         return watch?.verdict(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
     }

@@ -38,7 +38,7 @@ final class TransferSetup {
     }
 
     /// Whether libcurl may say by itself who larder is.
-    var hasSecrets: Bool { options.cookies != nil || !options.credentials.isEmpty }
+    var hasSecrets: Bool { options.cookies?.areNobodys == false || !options.credentials.isEmpty }
 
     var addressList: UnsafeMutablePointer<curl_slist>? { addresses.list }
 }

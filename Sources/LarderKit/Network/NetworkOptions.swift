@@ -7,7 +7,8 @@ public struct NetworkOptions: Sendable {
     public var login: Login?
     /// A file with logins by host.
     public var netrc: String?
-    /// Files of cookies in Netscape's format; nothing is sent or taken while both are empty.
+    /// Files of cookies in Netscape's format. A visit takes and sends cookies of its own in any case, and forgets them when
+    /// it ends; what is answered to those of a file is private.
     public var cookies: [String] = []
     public var saveCookies: String?
     /// `http://`, `https://`, `socks4a://`, `socks5h://`…; nil for what the environment says.

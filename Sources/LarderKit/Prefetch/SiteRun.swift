@@ -189,17 +189,22 @@ struct SiteRun {
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
         plan.required.add(try larder.requirements(besides: plan.site))
-        plan.missed = misses.compactMap(CrawlPlan.Missed.init)
+        plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
         let report: PrefetchReport
+        let unanswered: Set<String>
         do throws(CrawlError) {
             let crawl = try Crawl(plan, interruption: interruption).run()
+            unanswered = crawl.unansweredMisses
             try keep(LeftOut(crawl), plan)
             report = PrefetchReport(crawl, plan)
         } catch {
             throw LarderError(error)
         }
-        if report.isPublished { try forget(misses) }
+        // What nobody answered is looked for again.
+        if report.isPublished {
+            try forget(misses.filter { !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "") })
+        }
         return report
     }
 

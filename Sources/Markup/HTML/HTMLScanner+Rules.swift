@@ -7,7 +7,9 @@ extension HTMLScanner {
         }
         if flags.contains(.isCORS), rule.syntax != .css, !isCORS(rule, tag) { flags.remove(.isCORS) }
         switch rule.syntax {
-        case .url: add(attribute, tag, rule.kind, rule.kind == .page ? flags.union(endorsement(tag)) : flags)
+        case .url where rule.kind == .page:
+            add(attribute, tag, isSentByScript(tag) ? .submission : .page, flags.union(endorsement(tag)))
+        case .url: add(attribute, tag, rule.kind, flags)
         case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
         case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
         case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
@@ -30,6 +32,7 @@ extension HTMLScanner {
         case .link: if let kind = linkKind(tag) { add(attribute, tag, kind, flags) }
         case .meta: meta(attribute, tag)
         case .form: add(attribute, tag, isPost(tag) ? .submission : .form, flags)
+        case .button: add(attribute, tag, isOfPost(tag) ? .submission : .form, flags)
         case .script:
             let isModule = value(vocabulary.attribute.type, of: tag)?.equals("module") ?? false
             add(attribute, tag, isModule ? .module : rule.kind, flags)
@@ -128,10 +131,26 @@ extension HTMLScanner {
         return reading(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : [] }
     }
 
-    /// A form, or a button that overrides one, that is sent with POST, or not sent at all.
-    private func isPost(_ tag: HTMLTag) -> Bool {
-        let method = value(vocabulary.attribute.formmethod, of: tag) ?? value(vocabulary.attribute.method, of: tag)
-        return method.map { $0.equals("post") || $0.equals("dialog") } ?? false
+    /// A form that is sent with POST, or not sent at all.
+    func isPost(_ tag: HTMLTag) -> Bool {
+        guard let method = value(vocabulary.attribute.method, of: tag) else { return false }
+        return reading(method, Self.namesPost)
+    }
+
+    /// A button that says so itself, or whose form does: the one around it, or another one by its name, which may be
+    /// anywhere and is taken to be sent with POST.
+    private func isOfPost(_ tag: HTMLTag) -> Bool {
+        if let method = value(vocabulary.attribute.formmethod, of: tag) { return reading(method, Self.namesPost) }
+        return value(vocabulary.attribute.form, of: tag) != nil || isInPost == true
+    }
+
+    private static func namesPost(_ method: Bytes) -> Bool { method.equals("post") || method.equals("dialog") }
+
+    /// A link that the scripts of common frameworks send by another method than GET.
+    private func isSentByScript(_ tag: HTMLTag) -> Bool {
+        let names = vocabulary.attribute
+        let method = value(names.dataMethod, of: tag) ?? value(names.dataTurboMethod, of: tag)
+        return method.map { !$0.isEmpty && !$0.equals("get") } ?? false
     }
 
     /// The first `<base>` with an address is the document's base.

@@ -11,6 +11,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     private var isStyle = true
     /// What the last film or sound said: its sources and tracks, which follow it, say nothing of their own.
     private(set) var isMediaCORS = false
+    /// Whether the form that is open is sent with POST; nil where none is. One inside of it is none.
+    private(set) var isInPost: Bool?
 
     init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool) {
         self.text = text
@@ -40,6 +42,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             isStyle = type.map { $0.isEmpty || $0.starts(with: "text/css") } ?? true
         } else if tag.name == vocabulary.element.video || tag.name == vocabulary.element.audio {
             isMediaCORS = value(vocabulary.attribute.crossorigin, of: tag) != nil
+        } else if tag.name == vocabulary.element.form, isInPost == nil {
+            isInPost = isPost(tag)
         }
         var seen = NameSet()
         for attribute in tag.attributes {
@@ -78,6 +82,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         let inside = comment.lowerBound + open + 2..<comment.lowerBound + max(end, open + 2)
         skim(text.part(inside, adding: .isConditional))
     }
+
+    func skimmedEndOfForm() { isInPost = nil }
 
     /// The value of another attribute of the same tag, as written.
     func value(_ name: UInt8, of tag: HTMLTag) -> Bytes? {

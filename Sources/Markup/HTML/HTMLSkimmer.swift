@@ -7,6 +7,12 @@ protocol HTMLSkimmerDelegate: AnyObject {
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
     /// The inside of a comment.
     func skimmed(comment: Range<Int>)
+    /// The end tag of a form.
+    func skimmedEndOfForm()
+}
+
+extension HTMLSkimmerDelegate {
+    func skimmedEndOfForm() {}
 }
 
 /// How the content of an element is written.
@@ -165,6 +171,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
         }
         let name = vocabulary.elements.find(hash, bytes, start &+ 2..<index)
         foreign.leave(name, vocabulary.traits[Int(name)])
+        if name == vocabulary.element.form { delegate.skimmedEndOfForm() }
         if index < count, bytes[index] == UInt8(ascii: ">") { return index &+ 1 }
         var isSelfClosing = false
         return tagEnd(from: index, isRecording: false, &isSelfClosing) ?? count

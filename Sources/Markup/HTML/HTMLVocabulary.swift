@@ -12,11 +12,11 @@ struct HTMLVocabulary: Sendable {
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
-        var script, style, title, meta, annotation, audio, video, source, track: UInt8
+        var script, style, title, meta, annotation, audio, video, source, track, form: UInt8
     }
     struct Attributes: Sendable {
         var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype, codebase: UInt8
-        var itemprop, href, encoding, crossorigin: UInt8
+        var itemprop, href, encoding, crossorigin, form, dataMethod, dataTurboMethod: UInt8
     }
     let element: Elements
     let attribute: Attributes
@@ -26,7 +26,7 @@ struct HTMLVocabulary: Sendable {
             script: elements.number("script"), style: elements.number("style"), title: elements.number("title"),
             meta: elements.number("meta"), annotation: elements.number("annotation-xml"),
             audio: elements.number("audio"), video: elements.number("video"), source: elements.number("source"),
-            track: elements.number("track"))
+            track: elements.number("track"), form: elements.number("form"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
             httpEquiv: attributes.number("http-equiv"), property: attributes.number("property"),
@@ -35,7 +35,8 @@ struct HTMLVocabulary: Sendable {
             formmethod: attributes.number("formmethod"), valuetype: attributes.number("valuetype"),
             codebase: attributes.number("codebase"), itemprop: attributes.number("itemprop"),
             href: attributes.number("href"), encoding: attributes.number("encoding"),
-            crossorigin: attributes.number("crossorigin"))
+            crossorigin: attributes.number("crossorigin"), form: attributes.number("form"),
+            dataMethod: attributes.number("data-method"), dataTurboMethod: attributes.number("data-turbo-method"))
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         for line in lines {

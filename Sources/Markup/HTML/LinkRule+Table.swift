@@ -48,7 +48,7 @@ extension LinkRule {
         Line("a area", "href", .url, .page),
         Line("embed", "href", .url, .page),
         Line("form", "action", .form, .form),
-        Line("button input", "formaction", .form, .form),
+        Line("button input", "formaction", .button, .form),
         Line("iframe frame portal fencedframe layer ilayer amp-iframe", "src", .url, .frame),
         Line("iframe", "srcdoc", .document, .frame),
         Line("iframe frame img", "longdesc", .url, .about),

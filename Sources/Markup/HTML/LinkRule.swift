@@ -23,6 +23,7 @@ struct LinkRule {
         case link
         case meta
         case form
+        case button
         case script
         case input
         case parameter

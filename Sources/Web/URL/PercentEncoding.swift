@@ -68,7 +68,7 @@ extension [UInt8] {
     }
 
     /// The bytes with every valid `%XX` replaced by the byte it stands for; other percent signs stay.
-    init(percentDecoding bytes: Span<UInt8>) {
+    package init(percentDecoding bytes: Span<UInt8>) {
         self = []
         reserveCapacity(bytes.count)
         var index = 0

@@ -20,9 +20,9 @@ final class ListWriter: Sendable {
     func add(_ url: ListedURL) -> Bool {
         let piece = state.withLock { state -> [UInt8] in
             if isJSON {
-                state.bytes += "\(state.count == 0 ? "" : ",")\n  \(url.json)".utf8
+                state.bytes += "\(state.count == 0 ? "" : ",")\n  \(url.json.printable)".utf8
             } else {
-                state.bytes += "\(Self.text(of: url))\n".utf8
+                state.bytes += "\(Self.text(of: url).printable)\n".utf8
             }
             state.count += 1
             return state.bytes.count < Self.pieceSize ? [] : Self.take(&state.bytes)

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import LarderKit
 
 /// `larder schedule`
@@ -6,10 +7,24 @@ enum ScheduleCommand {
         await terminal.attempt {
             let hour = try arguments.number(.hour, in: 0...23)
             let command = CommandLine.shown(
-                ["update"] + arguments.operands + (arguments.given(.store).map { ["--store", $0] } ?? []),
+                ["update"] + arguments.operands + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
                 program: CommandLine.ownPath)
             terminal.say(text(hour: hour, command))
             return .done
+        }
+    }
+
+    /// A job starts in a folder of its own.
+    private static func whole(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        return String(cString: folder) + "/" + path
+    }
+
+    /// Within the quotes of systemd.service(5), where a percent sign and a dollar begin something too.
+    private static func forSystemd(_ command: String) -> String {
+        [("\\", "\\\\"), ("\"", "\\\""), ("%", "%%"), ("$", "$$")].reduce(command) { text, escape in
+            text.replacing(escape.0, with: escape.1)
         }
     }
 
@@ -24,7 +39,7 @@ enum ScheduleCommand {
 
             [Service]
             Type=oneshot
-            ExecStart=/bin/sh -c "exec \(command.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))"
+            ExecStart=/bin/sh -c "exec \(forSystemd(command))"
 
             # ~/.config/systemd/user/larder-update.timer
             [Unit]

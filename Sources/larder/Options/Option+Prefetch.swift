@@ -149,10 +149,11 @@ extension Option {
     static let netrc = Option(
         name: "--netrc", value: "FILE", help: "logins by host", standard: "none", group: .identity)
     static let cookies = Option(
-        name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)", standard: nil,
+        name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)",
+        standard: "those that servers set meanwhile",
         group: .identity, repeats: true)
     static let saveCookies = Option(
-        name: "--save-cookies", value: "FILE", help: "take cookies, and keep them in this file", standard: nil,
+        name: "--save-cookies", value: "FILE", help: "keep the cookies that servers set in this file", standard: nil,
         group: .identity)
     static let certificate = Option(
         name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)", standard: nil,

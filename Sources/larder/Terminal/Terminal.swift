@@ -18,7 +18,7 @@ struct Terminal: Sendable {
     /// The report, or a line of it.
     func say(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
-        _ = isTaken(reports.write(text + "\n"))
+        _ = isTaken(reports.write(text.printable + "\n"))
     }
 
     /// A piece of a report that is no text, or too long to be held. Whether there is a use for more.
@@ -34,12 +34,12 @@ struct Terminal: Sendable {
     }
 
     func fail(_ message: String) {
-        _ = remarks.write("larder: \(message)\n")
+        _ = remarks.write("larder: \(message.printable)\n")
     }
 
     /// A line for a person who watches, and no part of the report.
     func note(_ line: String) {
         guard isWatched else { return }
-        _ = remarks.write(line + "\n")
+        _ = remarks.write(line.printable + "\n")
     }
 }

@@ -40,8 +40,7 @@ import Testing
 
     @Test(arguments: [
         FetchFailure.Kind.unknownHost, .unreachable, .timeout, .insecure, .broken, .nonsense, .tooLarge, .refused,
-        .mismatch,
-        .interrupted, .machine,
+        .mismatch, .endless, .noRoom, .interrupted, .machine,
     ])
     func `what stops a fetch has advice`(kind: FetchFailure.Kind) {
         let error = LarderError(FetchFailure(kind, "example.com"))

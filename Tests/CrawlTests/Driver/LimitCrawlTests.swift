@@ -51,6 +51,20 @@ import Web
         #expect(origin.requests.map(\.target).sorted() == ["/i5.png", "/i6.png", "/i7.png", "/p5", "/p6", "/p7"])
     }
 
+    @Test func `what trickles when the bytes are used up is not waited for`() throws {
+        var frontier = Frontier(
+            scope: Scope(start: [try #require(WebURL("http://a.test/"))]),
+            options: Frontier.Options(limits: CrawlLimits(byteCount: 1000)))
+        frontier.start(try #require(WebURL("http://a.test/")))
+        _ = frontier.next(now: .zero)
+        frontier.received(2000)
+        #expect(frontier.next(now: .seconds(1)) == nil)
+        #expect(!frontier.isOutOfTime)
+        #expect(frontier.nextRetry == .seconds(6))
+        #expect(frontier.next(now: .seconds(6)) == nil)
+        #expect(frontier.isOutOfTime)
+    }
+
     @Test func `a site with fewer pages than were wanted is not taken for one that was cut`() throws {
         #expect(try bench.crawl { $0.limits.pages = 50 }.limit == nil)
         #expect(try !bench.crawl { $0.beyond = 50 }.isContinued)

@@ -117,6 +117,154 @@ import Web
     }
 }
 
+@Suite struct FaultsOfURLsTests {
+    /// Asks for everything, in simulated time; whose URL holds `bad` is answered so.
+    private func run(
+        _ targets: [(String, Frontier.Role)], _ failure: Failure, hadBegun: Bool = false, bad: String = "bad",
+        healthy: Bool = true
+    ) throws -> (frontier: Frontier, elapsed: Duration) {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        for (target, role) in targets {
+            frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + target)), role: role), by: 0)
+        }
+        var now = Duration.zero
+        while !frontier.isDone {
+            var running: [UInt32] = []
+            while case .fetch(let number)? = frontier.next(now: now) { running.append(number) }
+            guard !running.isEmpty else {
+                now = try #require(frontier.nextRetry)
+                continue
+            }
+            now += .milliseconds(5)
+            _ = frontier.next(now: now)
+            for number in running {
+                if frontier.url(number).path.contains(bad) || !healthy {
+                    frontier.failed(number, failure, after: .milliseconds(5), hadBegun: hadBegun, now: now)
+                } else {
+                    frontier.succeeded(number, after: .milliseconds(5))
+                }
+            }
+        }
+        return (frontier, now)
+    }
+
+    private static let objections: [(Failure, Bool)] = [
+        (.status(503), false), (.status(429), false), (.fetch(FetchFailure(.broken, "cut")), true),
+        (.fetch(FetchFailure(.timeout, "hung")), false),
+    ]
+
+    @Test(arguments: objections, ["/img/bad%.png", "/bad%.png", "/bad%"])
+    func `images that fail cost the pages beside them nothing`(objection: (Failure, Bool), image: String) throws {
+        let images = (0..<24).map { (image.replacing("%", with: "\($0)"), Frontier.Role.requisite) }
+        let pages = (0..<30).map { ("/page\($0)", Frontier.Role.page) }
+        let (frontier, elapsed) = try run(images + pages, objection.0, hadBegun: objection.1)
+        #expect(frontier.doneCount == 31)
+        #expect(frontier.failures.count == 24)
+        #expect(frontier.failures.values.allSatisfy { $0 == objection.0 })
+        #expect(elapsed < .seconds(30), "\(elapsed)")
+    }
+
+    @Test(arguments: objections)
+    func `pages that fail cost those behind them nothing`(objection: (Failure, Bool)) throws {
+        let pages = (0..<40).map { ("/p/bad\($0)", Frontier.Role.page) } + (0..<40).map { ("/p/\($0)", .page) }
+        let (frontier, elapsed) = try run(pages, objection.0, hadBegun: objection.1)
+        #expect(frontier.doneCount == 41)
+        #expect(frontier.failures.values.allSatisfy { $0 == objection.0 })
+        #expect(elapsed < .seconds(60), "\(elapsed)")
+    }
+
+    @Test(arguments: objections)
+    func `six broken files cost seconds`(objection: (Failure, Bool)) throws {
+        let files = (0..<6).map { ("/files/bad\($0).zip", Frontier.Role.page) } + [("/files/1.zip", .page)]
+        let (frontier, elapsed) = try run(files, objection.0, hadBegun: objection.1)
+        #expect(frontier.failures.count == 6)
+        #expect(elapsed < .seconds(15), "\(elapsed)")
+    }
+
+    @Test func `what was never asked for is not said to be answered`() throws {
+        let pages = (0..<100).map { ("/p/\($0)", Frontier.Role.page) }
+        let (frontier, _) = try run(pages, .status(503), healthy: false)
+        let unasked = frontier.entries.filter { $0.attempts == 0 }
+        #expect(!unasked.isEmpty)
+        #expect(unasked.allSatisfy { $0.state == .failed(.unasked(.status(503))) })
+        let asked = frontier.entries.dropFirst().filter { $0.attempts > 0 }
+        #expect(asked.allSatisfy { $0.state == .failed(.status(503)) })
+    }
+
+    @Test func `a host that is ill for a minute loses nothing`() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        for page in 0..<400 {
+            frontier.found(FoundLink(url: try #require(WebURL("http://a.test/p/\(page)")), role: .page), by: 0)
+        }
+        var now = Duration.zero
+        while !frontier.isDone {
+            guard case .fetch(let number)? = frontier.next(now: now) else {
+                now = try #require(frontier.nextRetry)
+                continue
+            }
+            now += .milliseconds(20)
+            if (.seconds(1)..<(.seconds(60))).contains(now) {
+                frontier.failed(number, .status(503), after: .milliseconds(20), now: now)
+            } else {
+                frontier.succeeded(number, after: .milliseconds(20))
+            }
+        }
+        #expect(frontier.failures.count < 8, "\(frontier.failures.count)")
+    }
+}
+
+@Suite struct LostHostTests {
+    /// Thirty-three hosts that are not found, each with three images, beside a site; a look-up takes five seconds.
+    private func run(pages: Int, found: Int = 0) throws -> (frontier: Frontier, elapsed: Duration, lookups: Int) {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        for page in 0..<pages {
+            frontier.found(FoundLink(url: try #require(WebURL("http://a.test/\(page)")), role: .page), by: 0)
+        }
+        for image in 0..<99 {
+            let url = try #require(WebURL("http://lost\(image % 33).test/\(image)"))
+            frontier.found(FoundLink(url: url, role: .requisite), by: 0)
+        }
+        var (now, lookups) = (Duration.zero, 0)
+        var running: [(number: UInt32, end: Duration)] = []
+        while !frontier.isDone {
+            while case .fetch(let number)? = frontier.next(now: now) {
+                let isLost = frontier.url(number).host != "a.test"
+                if isLost { lookups += 1 }
+                running.append((number, now + (isLost ? .seconds(5) : .milliseconds(10))))
+            }
+            if frontier.isDone { break }
+            now = try #require((running.map(\.end) + [frontier.nextRetry].compactMap { $0 }).min())
+            _ = frontier.next(now: now).map { task in
+                if case .fetch(let number) = task { running.append((number, now)) }
+            }
+            for transfer in running where transfer.end <= now {
+                if frontier.url(transfer.number).host == "a.test" || lookups <= found {
+                    frontier.succeeded(transfer.number, after: .milliseconds(10))
+                } else {
+                    let failure = Failure.fetch(FetchFailure(.unknownHost, "no such name"))
+                    frontier.failed(transfer.number, failure, now: now)
+                }
+            }
+            running.removeAll { $0.end <= now }
+        }
+        return (frontier, now, lookups)
+    }
+
+    @Test func `names that are not found are waited for once, side by side`() throws {
+        let (frontier, elapsed, lookups) = try run(pages: 10)
+        #expect(frontier.doneCount == 11)
+        #expect(frontier.failures.count == 99)
+        #expect(elapsed <= .seconds(16), "\(elapsed)")
+        #expect(lookups <= 198)
+    }
+}
+
 @Suite struct StreamTests {
     @Test func `a host of HTTP/2 gets more at once than one of HTTP/1`() throws {
         let start = try #require(WebURL("https://a.test/"))

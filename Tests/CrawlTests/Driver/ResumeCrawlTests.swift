@@ -85,6 +85,32 @@ import Web
         #expect(report.hosts["127.0.0.1"]?.failures == 4)
     }
 
+    @Test func `parts that are shorter than asked lead on to the next, however many`() throws {
+        origin.on("/large.bin") { request in
+            guard let range = request["Range"] else { return Self.large().truncated(after: 300_000) }
+            let start = Int(range.filter(\.isNumber)) ?? 0
+            let end = min(start + 50_000, Self.size)
+            return OriginAnswer(
+                status: 206,
+                fields: [("ETag", "\"1\""), ("Content-Range", "bytes \(start)-\(end - 1)/\(Self.size)")],
+                body: Array(Self.body[start..<end]))
+        }
+        let report = try bench.crawl()
+        #expect(report.misses == [])
+        #expect(try bench.bytes("/large.bin") == Self.body)
+        #expect(ranges.count == 15)
+    }
+
+    @Test func `a 304 that nobody asked for does not cost the file`() throws {
+        origin.on("/large.bin") { [bench] request in
+            if request["Range"] != nil { return OriginAnswer(status: 304, fields: [("ETag", "\"1\"")]) }
+            return bench.count("/large.bin") < 2 ? Self.large().truncated(after: 600_000) : Self.large()
+        }
+        #expect(try bench.crawl().misses == [])
+        #expect(ranges == [nil, "bytes=600000-", nil])
+        #expect(try bench.bytes("/large.bin") == Self.body)
+    }
+
     @Test func `parts that nobody goes on with take no place for ever`() throws {
         origin.on("/large.bin", Self.large().truncated(after: 600_000), .failure(404))
         #expect(try bench.crawl().missing.count == 1)

@@ -68,6 +68,59 @@ import Web
         #expect(report.missing.map(\.url.path) == ["/gone.xml"])
     }
 
+    private func index(_ targets: [String]) -> OriginAnswer {
+        let entries = targets.map { "<sitemap><loc>\(origin.url($0))</loc></sitemap>" }.joined()
+        return .file(
+            "<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\(entries)</sitemapindex>",
+            type: "text/xml")
+    }
+
+    @Test func `indexes in indexes without an end are left after two levels`() throws {
+        origin.on("/robots.txt", .file("Sitemap: /maps/0.xml", type: "text/plain"))
+        origin.otherwise { [origin = bench.origin.base] request in
+            let depth = Int(request.path.split(separator: "/").last?.split(separator: ".").first ?? "") ?? 0
+            let entries = (0..<10).map {
+                "<sitemap><loc>\(origin)/maps\(request.path.hashValue & 0xFFFF)-\($0)/\(depth + 1).xml</loc></sitemap>"
+            }
+            return .file("<sitemapindex>\(entries.joined())</sitemapindex>", type: "text/xml")
+        }
+        let report = try bench.politeCrawl()
+        #expect(report.pages == 1)
+        #expect(report.requests <= 2 + 1 + 10 + 100)
+        #expect(report.skipped.count { $0.reason == .nestedSitemap } >= 900)
+    }
+
+    @Test func `an index in an index, as some sites have, is read`() throws {
+        origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
+        origin.on("/top.xml", index(["/middle.xml"]))
+        origin.on("/middle.xml", index(["/one.xml"]))
+        origin.on("/one.xml", .file(map("/p1", "/p2"), type: "text/xml"))
+        #expect(try bench.politeCrawl().pages == 3)
+    }
+
+    @Test func `where no further page may come, no sitemap is read`() throws {
+        origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
+        origin.on("/top.xml", index((0..<50).map { "/s\($0).xml" }))
+        origin.otherwise { [map = map("/p1")] _ in .file(map, type: "text/xml") }
+        let limited = try bench.politeCrawl { $0.limits.pages = 1 }
+        #expect(limited.requests <= 5)
+        let flat = try bench.politeCrawl { $0.scope.depth = 0 }
+        #expect(flat.requests <= 5)
+    }
+
+    @Test func `an index speaks for its own host alone`() throws {
+        let other = try TestOrigin(.ipv6)
+        origin.on("/robots.txt", .file("Sitemap: /top.xml", type: "text/plain"))
+        origin.on(
+            "/top.xml",
+            .file(
+                "<sitemapindex><sitemap><loc>\(other.url("/s.xml"))</loc></sitemap></sitemapindex>", type: "text/xml"))
+        let report = try bench.politeCrawl()
+        #expect(other.requests.isEmpty)
+        #expect(report.missing.isEmpty)
+        #expect(report.skips == ["/s.xml: on another host"])
+    }
+
     @Test func `a second run finds its pages again`() throws {
         origin.on("/robots.txt", .file("Sitemap: /one.xml", type: "text/plain"))
         origin.on("/one.xml", OriginAnswer.file(map("/p1"), type: "text/xml").validated(entityTag: "\"1\""))

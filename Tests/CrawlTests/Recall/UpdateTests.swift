@@ -87,6 +87,21 @@ import Web
         #expect(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.status == 410)
     }
 
+    @Test(arguments: CodedText.allCases)
+    func `a body whose coding breaks off takes no good copy's place`(sample: CodedText) throws {
+        func page(_ bytes: [UInt8]) -> OriginAnswer {
+            OriginAnswer.file(bytes, type: "text/html").adding("Content-Encoding", sample.coding)
+                .validated(entityTag: "\"\(bytes.count)\"")
+        }
+        origin.on("/three", page(sample.bytes))
+        #expect(try crawl().missing.isEmpty)
+        origin.on("/three", page(Array(sample.bytes[..<(sample.bytes.count / 2)])))
+        let report = try crawl()
+        #expect(report.missing.map(\.url.path) == ["/three"])
+        #expect(report.missing.allSatisfy { $0.isKeptFromBefore })
+        #expect(try text("/three")?.utf8.count == CodedText.byteCount)
+    }
+
     @Test func `a confirmation of another version is not believed`() throws {
         origin.on("/two") { request in
             request["If-None-Match"] == nil

@@ -67,6 +67,16 @@ import Web
         response.body.discard()
     }
 
+    @Test(arguments: [("4", "5", false), ("4", "4", true), ("4, 5", nil, false), ("4, 4", nil, true)])
+    func `an answer with two lengths is refused`(first: String, second: String?, isTaken: Bool) throws {
+        let other = second.map { "Content-Length: \($0)\r\n" } ?? ""
+        origin.on("/", .garbage("HTTP/1.1 200 OK\r\nContent-Length: \(first)\r\n\(other)\r\nbody"))
+        switch try Fetching().result(origin.url("/")).outcome {
+        case .response(let response): #expect(isTaken && response.body.byteCount == 4)
+        case .failure(let failure): #expect(!isTaken && failure.kind == .nonsense, "\(failure)")
+        }
+    }
+
     @Test func `content codings are undone`() throws {
         origin.on("/", .file("", type: "text/plain"))
         _ = try Fetching().response(origin.url("/"))

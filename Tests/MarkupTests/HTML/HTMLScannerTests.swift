@@ -6,6 +6,38 @@ import Web
 @Suite struct HTMLScannerTests {
     @Test(
         arguments: [
+            ("<form method=post action=a><button formaction=b><input type=submit formaction=c></form>", []),
+            ("<form METHOD=' POST' action=a><button formaction=b></form><button formaction=c>", ["c"]),
+            ("<form method='p&#111;st'><button formaction=b></form>", []),
+            ("<form method=dialog><button formaction=b></form>", []),
+            ("<form action=a><button formaction=b></form>", ["a", "b"]),
+            ("<form><button formaction=b></form>", ["b"]),
+            ("<form method=post><button formmethod=get formaction=b></form>", ["b"]),
+            ("<form><button formmethod=post formaction=b></form>", []),
+            // A form inside of another is none: its buttons are the outer one's.
+            (
+                "<form method=post><form action=a method=get><button formaction=b></form><button formaction=c>",
+                ["a", "c"]
+            ),
+            ("<form method=post></form><form action=a><button formaction=b></form>", ["a", "b"]),
+            ("<form method=post><p></form ><button formaction=b>", ["b"]),
+            // The form may be anywhere.
+            ("<button form=x formaction=a><form id=x method=post></form>", []),
+            ("<button form=x formmethod=get formaction=a>", ["a"]),
+            ("<form method=post><!--[if IE]><button formaction=b><![endif]--></form>", []),
+            ("<form method=post><iframe srcdoc='<button formaction=b>'></iframe></form>", ["b"]),
+            // What scripts send by another method.
+            ("<a href=a data-method=delete><a href=b data-turbo-method=POST><a href=c data-method=get>", ["c"]),
+        ] as [(String, [String])])
+    func `nothing of a form that is sent with POST is ever asked for`(html: String, references: [String]) {
+        let scan = Scan(html)
+        #expect(scan.faults == [])
+        #expect(scan.found.filter { $0.kind != .submission }.map(\.reference) == references)
+        #expect(LinkKind.submission.role == .other)
+    }
+
+    @Test(
+        arguments: [
             ("<script src=a crossorigin></script><script src=b></script>", ["a"]),
             ("<link rel=stylesheet href=a crossorigin=anonymous><link rel=stylesheet href=b>", ["a"]),
             ("<link rel=preload as=script href=a CROSSORIGIN='use-credentials'>", ["a"]),

@@ -7,6 +7,9 @@ struct ContentPrint: Sendable, Hashable {
     /// Nil when nobody looked at the words.
     let words: SimHash?
     let byteCount: Int
+    /// What it says beside its links, without all that has a figure in it: the same for pages that say nothing of their own.
+    /// Nil when nobody looked at the words.
+    let skeleton: UInt64?
 
     static let longestText = 1 << 20
     /// What has fewer words is known by its bytes: many pages are empty but for a script.
@@ -17,6 +20,7 @@ struct ContentPrint: Sendable, Hashable {
         self.digest = digest
         self.byteCount = byteCount
         words = nil
+        skeleton = nil
     }
 
     /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor styles. The
@@ -25,6 +29,7 @@ struct ContentPrint: Sendable, Hashable {
         var reader = WordReader()
         body.withUnsafeBufferPointer { reader.read($0.prefix(Self.longestText)) }
         byteCount = body.count
+        skeleton = reader.skeleton
         if reader.counter.total >= Self.leastWords {
             digest = reader.digest
             words = reader.counter.finish()
@@ -46,7 +51,9 @@ struct ContentPrint: Sendable, Hashable {
 private struct WordReader {
     var counter = SimHash.Counter()
     var digest: UInt64 = 0
+    var skeleton: UInt64 = 0
     private var previous: UInt64 = 0
+    private var isInLink = false
 
     mutating func read(_ bytes: some RandomAccessCollection<UInt8>) {
         let bytes = Array(bytes)
@@ -54,14 +61,19 @@ private struct WordReader {
         while at < bytes.count {
             let byte = bytes[at]
             if byte == UInt8(ascii: "<") {
+                if Self.hasName("a", bytes[(at + 1)...]) { isInLink = true }
+                if Self.hasName("/a", bytes[(at + 1)...]) { isInLink = false }
                 at = Self.endOfTag(in: bytes, at: at)
             } else if Self.isLetter(byte) {
                 var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+                var hasDigit = false
                 while at < bytes.count, Self.isLetter(bytes[at]) {
                     hash = (hash ^ UInt64(bytes[at].lowercasedASCII)) &* 0x0000_0100_0000_01B3
+                    hasDigit = hasDigit || bytes[at].isASCIIDigit
                     at += 1
                 }
                 add(hash)
+                if !hasDigit, !isInLink { skeleton = Mixing.mix(skeleton ^ hash) }
             } else {
                 at += 1
             }

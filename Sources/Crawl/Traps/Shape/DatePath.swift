@@ -34,6 +34,8 @@ struct DatePath {
         case "year", "yr", "y": isYear(value) ? "{year}" : nil
         case "month", "mon", "mo": isMonth(value) ? "{month}" : nil
         case "day", "dy", "week": number(value, in: 1...53, digits: 1...2) == nil ? nil : "{day}"
+        // Seconds since 1970, or thousandths of them.
+        case "t", "ts", "time", "timestamp", "date", "from", "to", "start", "end", "at": isTime(value) ? "{time}" : nil
         // As WordPress has it: 203105.
         case "m":
             value.count == 6 && isYear(value.prefix(4)) && isMonth(value.dropFirst(4)) ? "{date}" : nil
@@ -51,12 +53,26 @@ struct DatePath {
             return isDate && isEnd(bytes, digits.endIndex) ? digits.endIndex : nil
         }
         let separator = rest[start + 4]
+        // ISO 8601: 2031-W05.
+        if separator == UInt8(ascii: "-"), rest[start + 5] | 0x20 == UInt8(ascii: "w"), rest.count >= 8,
+            number(rest[(start + 6)..<(start + 8)], in: 1...53, digits: 2...2) != nil
+        {
+            return isEnd(bytes, start + 8) ? start + 8 : nil
+        }
         guard separator == UInt8(ascii: "-") || separator == UInt8(ascii: "_"), isMonth(rest[(start + 5)..<(start + 7)])
         else { return nil }
         if rest.count >= 10, rest[start + 7] == separator, isDay(rest[(start + 8)..<(start + 10)]) {
             return isEnd(bytes, start + 10) ? start + 10 : nil
         }
         return isEnd(bytes, start + 7) ? start + 7 : nil
+    }
+
+    /// From 1990 to 2100.
+    private static func isTime(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard bytes.count == 10 || bytes.count == 13 || bytes.count == 9 else { return false }
+        let seconds = bytes.count == 13 ? bytes.prefix(10) : bytes
+        return number(seconds, in: 631_152_000...4_102_444_800, digits: 9...10) != nil
+            && bytes.allSatisfy(\.isASCIIDigit)
     }
 
     private static func isEnd(_ bytes: ArraySlice<UInt8>, _ index: Int) -> Bool {

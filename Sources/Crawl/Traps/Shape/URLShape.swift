@@ -44,6 +44,9 @@ struct URLShape: Sendable, Hashable {
         key = Mixing.mix(bytes)
     }
 
+    /// Its last word is the date, or another thing that stands for its kind.
+    var endsInDate: Bool { bytes.last == UInt8(ascii: "}") || bytes.suffix(2).elementsEqual("}/".utf8) }
+
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     static func == (left: URLShape, right: URLShape) -> Bool { left.bytes == right.bytes }

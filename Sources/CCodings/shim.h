@@ -1,0 +1,51 @@
+#ifndef LARDER_CCODINGS_SHIM_H
+#define LARDER_CCODINGS_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What undoes content codings in zlib, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
+// it was built with, so they are looked up by name at run time: nobody needs their headers, and what is not there is not
+// asked for.
+
+typedef struct {
+    const uint8_t *next_in;
+    unsigned avail_in;
+    unsigned long total_in;
+    uint8_t *next_out;
+    unsigned avail_out;
+    unsigned long total_out;
+    const char *message;
+    void *state, *allocate, *release, *context;
+    int data_type;
+    unsigned long checksum, reserved;
+} larder_zlib_stream;
+
+/// `inflateInit2_`: the version is that of the header the caller knows, and the size that of its structure.
+typedef int (*larder_zlib_init)(larder_zlib_stream *stream, int window_bits, const char *version, int size);
+/// `inflate`, which also takes what is to be flushed; `inflateReset` and `inflateEnd`.
+typedef int (*larder_zlib_run)(larder_zlib_stream *stream, int flush);
+typedef int (*larder_zlib_step)(larder_zlib_stream *stream);
+
+typedef void *(*larder_brotli_create)(void *allocate, void *release, void *context);
+typedef int (*larder_brotli_run)(
+    void *state, size_t *avail_in, const uint8_t **next_in, size_t *avail_out, uint8_t **next_out, size_t *total_out);
+typedef void (*larder_brotli_destroy)(void *state);
+
+typedef struct {
+    const void *bytes;
+    size_t size, place;
+} larder_zstd_input;
+
+typedef struct {
+    void *bytes;
+    size_t size, place;
+} larder_zstd_output;
+
+typedef void *(*larder_zstd_create)(void);
+typedef size_t (*larder_zstd_set)(void *context, int parameter, int value);
+typedef size_t (*larder_zstd_run)(void *context, larder_zstd_output *output, larder_zstd_input *input);
+typedef unsigned (*larder_zstd_is_error)(size_t code);
+typedef size_t (*larder_zstd_free)(void *context);
+
+#endif

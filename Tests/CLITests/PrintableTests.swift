@@ -1,0 +1,30 @@
+import Testing
+import Web
+
+@testable import larder
+
+@Suite struct PrintableTests {
+    @Test(
+        arguments: [
+            ("a title", "a title"), ("two\nlines\tand a tab", "two\nlines\tand a tab"),
+            ("Grüße, 日本語 👩‍👩‍👧", "Grüße, 日本語 👩‍👩‍👧"),
+            ("\u{1B}]0;mine\u{07}", "\\u001b]0;mine\\u0007"), ("a\rb\u{7F}", "a\\u000db\\u007f"),
+            ("\u{9B}31m", "\\u009b31m"), ("\0", "\\u0000"),
+            ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"), ("\u{2066}x\u{2069}", "\\u2066x\\u2069"),
+            ("\u{200F}\u{061C}\u{2028}", "\\u200f\\u061c\\u2028"),
+        ] as [(String, String)])
+    func `what a terminal would obey is shown instead`(text: String, shown: String) {
+        #expect(text.printable == shown)
+        #expect(shown.printable == shown)
+    }
+
+    @Test func `JSON says the same as before`() throws {
+        let text = "{\"title\":\"a\u{202E}b\u{9B}\"}"
+        let shown = text.printable
+        #expect(shown != text)
+        let (before, after) = (
+            try JSONValue.parse(Array(text.utf8).span), try JSONValue.parse(Array(shown.utf8).span)
+        )
+        #expect(before["title"]?.string == after["title"]?.string)
+    }
+}

@@ -1,0 +1,51 @@
+import Fetch
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What a server noted as missing, asked for by the next crawl.
+@Suite struct MissCrawlTests {
+    private let bench: CrawlBench
+    private var origin: TestOrigin { bench.origin }
+
+    init() throws {
+        bench = try CrawlBench()
+        bench.origin.on("/", .page("start"))
+    }
+
+    private func miss(_ href: String) -> Miss {
+        Miss(href: href, isPage: true, from: .fromThisMachine, first: 0, last: 0)
+    }
+
+    private var https: String { "https" + origin.base.dropFirst("http".count) }
+
+    @Test func `of a site that speaks http alone, it is asked for by http`() throws {
+        origin.on("/missed", .page("here"))
+        let report = try bench.crawl { plan in
+            plan.missed = [try #require(CrawlPlan.Missed(miss("\(https)/missed"), start: plan.start))]
+        }
+        #expect(report.missing.isEmpty)
+        #expect(try bench.text("/missed") == "here")
+        let secure = try #require(WebURL("https://a.test/"))
+        let missed = try #require(CrawlPlan.Missed(miss("https://a.test/x"), start: [secure]))
+        #expect(missed.url.href == "https://a.test/x")
+    }
+
+    @Test func `what nobody answers is told, and stays noted`() throws {
+        let missed = "\(https)/missed"
+        let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(missed)))] }
+        #expect(report.isPublished)
+        #expect(report.missing.map(\.url.href) == [missed])
+        #expect(report.unansweredMisses == [missed])
+    }
+
+    @Test func `what the server says that it has not is nothing missing`() throws {
+        origin.on("/missed", .failure(404))
+        let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(origin.url("/missed"))))] }
+        #expect(report.missing.isEmpty)
+        #expect(report.unansweredMisses.isEmpty)
+    }
+}

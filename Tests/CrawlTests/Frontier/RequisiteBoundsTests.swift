@@ -1,0 +1,64 @@
+import Testing
+import Web
+
+@testable import Crawl
+
+@Suite struct RequisiteBoundsTests {
+    private var frontier: Frontier
+
+    init() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        _ = frontier.next(now: .zero)
+        frontier.succeeded(0)
+    }
+
+    private func link(_ text: String, _ role: Frontier.Role, isRefresh: Bool = false) throws -> FoundLink {
+        FoundLink(isRefresh: isRefresh, url: try #require(WebURL(text)), role: role)
+    }
+
+    @Test mutating func `style sheets that import each other end after a hundred`() throws {
+        var (finder, fetched) = (UInt32(0), 0)
+        for sheet in 1...200 {
+            finder = frontier.found(try link("http://a.test/\(sheet).css", .requisite), by: finder)
+            guard frontier.next(now: .zero) == .fetch(finder) else { break }
+            fetched += 1
+            frontier.succeeded(finder)
+        }
+        #expect(fetched == 100)
+        #expect(frontier.state(finder) == .skipped(.bound(.chain)))
+        // The next page may need as much again.
+        let page = frontier.found(try link("http://a.test/page", .page), by: 0)
+        let sheet = frontier.found(try link("http://a.test/page.css", .requisite), by: page)
+        #expect(frontier.state(sheet) == .queued)
+    }
+
+    @Test mutating func `a srcset of 200,000 is asked for as far as pages have such`() throws {
+        for image in 0..<200_000 { frontier.found(try link("http://a.test/\(image).png", .requisite), by: 0) }
+        #expect(frontier.entries.count { $0.state == .queued } == RequisiteBounds.mostOfOne)
+    }
+
+    @Test mutating func `random hosts of one domain are asked up to a thousand`() throws {
+        for host in 0..<5000 {
+            frontier.found(try link("http://h\(host).cdn.test/x.png", .requisite), by: 0)
+            frontier.found(try link("http://h\(host).cdn.test/y.png", .requisite), by: 0)
+        }
+        #expect(frontier.entries.count { $0.state == .queued } == 2 * RequisiteBounds.mostHosts)
+        // Others are none of them.
+        let other = frontier.found(try link("http://cdn.other.test/x.png", .requisite), by: 0)
+        #expect(frontier.state(other) == .queued)
+    }
+
+    @Test mutating func `pages that only lead on end after twenty, as redirects do`() throws {
+        var (finder, fetched) = (UInt32(0), 0)
+        for page in 1...60 {
+            finder = frontier.found(try link("http://a.test/r\(page)", .page, isRefresh: true), by: finder)
+            guard frontier.next(now: .zero) == .fetch(finder) else { break }
+            fetched += 1
+            frontier.succeeded(finder)
+        }
+        #expect(fetched == 20)
+        #expect(frontier.state(finder) == .skipped(.bound(.refreshes)))
+    }
+}

@@ -1,0 +1,148 @@
+import Fetch
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Sites without an end, beside a catalogue of 1,500 products in lists of 20, walked without a network.
+@Suite struct TrapSiteTests {
+    /// What a page of a trap says and where it leads.
+    struct Trap: Sendable, CustomStringConvertible {
+        var description: String
+        var start: String
+        var page: @Sendable (_ target: String) -> (text: String, links: [String])
+        /// What may come of it at most.
+        var most: Int
+    }
+
+    private static func number(_ target: String) -> Int { Int(target.filter(\.isNumber).suffix(9)) ?? 0 }
+    private static func hash(_ text: String) -> UInt64 { Mixing.mix(text.utf8) }
+    private static let words = ["apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach"]
+    private static func word(_ hash: UInt64) -> String {
+        words[Int(hash % 10)] + words[Int(hash / 10 % 10)] + words[Int(hash / 100 % 10)]
+    }
+
+    static let traps: [Trap] = [
+        Trap(
+            description: "months with days", start: "/cal?2024-01",
+            page: { target in
+                let date = target.dropFirst("/cal?".count).split(separator: "-").compactMap { Int($0) }
+                guard date.count == 2 else { return ("Nothing happens on this day: \(target)", ["/cal?\(date[0])-01"]) }
+                func month(_ step: Int) -> String {
+                    let count = date[0] * 12 + date[1] - 1 + step
+                    return "\(count / 12)-\(count % 12 < 9 ? "0" : "")\(count % 12 + 1)"
+                }
+                let days = (1...28).map { "/cal?\(month(0))-\($0 < 10 ? "0" : "")\($0)" }
+                return ("Events of \(month(0))", ["/cal?\(month(-1))", "/cal?\(month(1))"] + days)
+            }, most: 1500),
+        Trap(
+            description: "weeks", start: "/weeks/2024-W05",
+            page: { target in
+                let parts = target.dropFirst("/weeks/".count).split(separator: "-W").compactMap { Int($0) }
+                let week = parts[0] * 52 + parts[1] - 1 + 1
+                return (
+                    "Week \(parts[1]) of \(parts[0])",
+                    ["/weeks/\(week / 52)-W\(week % 52 < 9 ? "0" : "")\(week % 52 + 1)"]
+                )
+            }, most: 300),
+        Trap(
+            description: "times", start: "/agenda?t=1700000000",
+            page: { target in
+                let time = Int(target.split(separator: "=")[1]) ?? 0
+                return ("Week of \(time)", ["/agenda?t=\(time + 604_800)", "/agenda?t=\(time - 604_800)"])
+            }, most: 300),
+        Trap(
+            description: "keys", start: "/x/0a1b2c3d4e5f6071.html",
+            page: { target in
+                (
+                    "Object \(target)",
+                    (0..<5).map { "/x/0a1b\(String(hash("\(target)\($0)") | 1 << 63, radix: 16)).html" }
+                )
+            }, most: 300),
+        Trap(
+            description: "words in words", start: "/w/",
+            page: { target in
+                let links = (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" }
+                return ("Choose one of these", links)
+            }, most: 8000),
+        Trap(
+            description: "many words that differ in what they say", start: "/v/",
+            page: { target in
+                let links = (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" }
+                return ((0..<30).map { word(hash("\(target) \($0)")) }.joined(separator: " "), links)
+            }, most: .max),
+    ]
+
+    private static func product(_ number: Int) -> (String, [String]) {
+        let text = (0..<40).map { word(hash("product \(number) \($0)")) }.joined(separator: " ")
+        return (text, (1...3).map { "/products/\((number * 7 + $0 * 131) % 1500)" })
+    }
+
+    private static func page(_ target: String, of traps: [Trap], _ products: Int) -> (text: String, links: [String]) {
+        if target == "/" { return ("start", traps.map(\.start) + ["/list?page=0"]) }
+        if target.hasPrefix("/list") {
+            let page = number(target)
+            let links = (page * 20..<min(products, page * 20 + 20)).map { "/products/\($0)" }
+            return ("list", links + (page * 20 + 20 < products ? ["/list?page=\(page + 1)"] : []))
+        }
+        if target.hasPrefix("/products/") { return product(number(target)) }
+        let trap = traps.first { target.hasPrefix($0.start.prefix(3)) }
+        return trap?.page(target) ?? ("nothing", [])
+    }
+
+    /// How many of each first folder were fetched, and after how many fetches the last product came.
+    private static func walk(
+        _ traps: [Trap], products: Int, most: Int
+    ) throws -> (counts: [Substring: Int], lastProduct: Int, isDone: Bool) {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        var counts: [Substring: Int] = [:]
+        var (fetched, lastProduct) = (0, 0)
+        while fetched < most, case .fetch(let number)? = frontier.next(now: .zero) {
+            fetched += 1
+            let url = frontier.url(number)
+            let target = String(url.href.dropFirst("http://a.test".count))
+            let kind = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
+            counts[kind, default: 0] += 1
+            if kind == "products" { lastProduct = fetched }
+            frontier.succeeded(number)
+            let (text, links) = page(target, of: traps, products)
+            let html = "<title>\(kind)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
+            let wantsWords = frontier.wantsWords(of: number)
+            let known = UInt32(frontier.urls.count)
+            for link in links {
+                frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
+            }
+            let bytes = Array(html.utf8)
+            let print =
+                wantsWords
+                ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
+            frontier.read(number, print, newFrom: known)
+        }
+        return (counts, lastProduct, frontier.isDone)
+    }
+
+    @Test(arguments: traps)
+    func `a catalogue beside a trap comes whole, and the trap ends where it shows`(trap: Trap) throws {
+        let (counts, lastProduct, isDone) = try Self.walk([trap], products: 1500, most: 30_000)
+        let name = trap.start.dropFirst().prefix { $0 != "/" && $0 != "?" }
+        #expect(counts["products"] == 1500)
+        #expect(lastProduct < 6000, "\(lastProduct)")
+        #expect(counts[name, default: 0] <= trap.most, "\(counts)")
+        #expect(isDone || trap.most == .max)
+    }
+
+    @Test func `all traps together do not starve the catalogue`() throws {
+        let (counts, lastProduct, _) = try Self.walk(Self.traps, products: 1500, most: 30_000)
+        #expect(counts["products"] == 1500)
+        #expect(lastProduct < 15_000, "\(lastProduct), \(counts)")
+    }
+
+    @Test func `a catalogue of 30,000 products comes whole`() throws {
+        let (counts, _, isDone) = try Self.walk([], products: 30_000, most: .max)
+        #expect(counts["products"] == 30_000)
+        #expect(counts["list"] == 1500)
+        #expect(isDone)
+    }
+}
