@@ -14,7 +14,7 @@ struct SiteFacts {
 
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
         self.site = site
-        shown = site.visits.first { $0.id == site.published } ?? site.visits.last
+        shown = site.visits.first { $0.id == site.published } ?? site.visits.last { $0.base == nil }
         tally =
             try shown.map { (visit) throws(StoreError) in try memory.tally(ofVisit: visit.id, reader) } ?? VisitTally()
         missing = try memory.missing(of: site.id, reader)
@@ -78,6 +78,7 @@ struct SiteFacts {
         object.member("start", site.start)
         object.member("mirror", context.mirrored(site.start.first ?? site.name))
         object.member("published", site.published)
+        object.member("overlay", site.overlay)
         object.member("complete", isComplete)
         object.member("pages", tally.pages)
         object.member("requisites", tally.requisites)
@@ -95,6 +96,7 @@ struct SiteFacts {
                         object.member("number", visit.id)
                         object.member("started", visit.started)
                         object.member("finished", visit.finished)
+                        object.member("base", visit.base)
                         object.member("responses", visit.responseCount)
                     }
                 }

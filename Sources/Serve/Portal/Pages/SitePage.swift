@@ -136,6 +136,9 @@ struct SitePage: PortalPage {
             html.element("td") { html in
                 if visit.id == facts.site.published {
                     html.element("span", ["class": "badge"], text: "Served")
+                } else if let base = visit.base {
+                    if visit.id == facts.site.overlay { html.element("span", ["class": "badge"], text: "Served") }
+                    html.text(" Loaded by a server, over visit \(base)")
                 } else if visit.finished == nil {
                     html.element("span", ["class": "badge warn"], text: "Not finished")
                 } else {
