@@ -116,7 +116,7 @@ extension Attempt {
             """
             const window = await popup(at.bank + "/agent")
             window.location = at.player + "/agent"
-            for (let turn = 0; turn < 20; turn++)
+            for (let turn = 0; turn < 50; turn++)
               if (await ask(window, "nick(location.href)", 100) === "player/agent") return "led"
             return "nothing"
             """),
