@@ -13,6 +13,8 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
     case standIn
     /// A rule of the user's says that it is not kept: the rule.
     case refused(String)
+    /// The app was asked before it was stored, and said no.
+    case unwanted
     /// It is not what a manifest requires.
     case altered(String)
     /// A page that says so, with a status that says the contrary.
@@ -23,7 +25,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound: false
         }
     }
 
@@ -33,7 +35,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound: false
         }
     }
 
@@ -57,6 +59,7 @@ package enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .standIn:
             "a page of HTML came in its place, as from a login or the portal of a network, and is not kept"
         case .refused(let rule): "the rule \"\(rule)\" refuses what came"
+        case .unwanted: "the app's willStore says that it is not to be stored"
         case .altered(let detail): "what came is not what the manifest requires: \(detail)"
         case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
