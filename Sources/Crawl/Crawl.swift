@@ -66,11 +66,12 @@ package final class Crawl {
             self.writes = writes
             let folder = plan.folder
             let rules = plan.rules
-            let (manners, productToken) = (plan.manners, plan.productToken)
+            let (manners, productToken, willStore) = (plan.manners, plan.productToken, plan.willStore)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
-                    folder, writes: writes, rules: rules, manners: manners, productToken: productToken)
+                    folder, writes: writes, rules: rules, manners: manners, productToken: productToken,
+                    willStore: willStore)
             } wake: {
                 waker.wake()
             }
@@ -146,17 +147,21 @@ package final class Crawl {
                 report.isPublished = false
             }
         }
-        guard ending.isPublishing, let gate = plan.gate else { return try writes.finish(ending) }
-        let visit = report.visit
-        let refused = report.refused
-        let passed = Atomic(true)
+        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else { return try writes.finish(ending) }
+        let (visit, refused, plan) = (report.visit, report.refused, plan)
+        // A gated run adds nothing to what is served, so that this one ends here.
+        let passing = plan.gate == nil ? ending : .publish(now: now)
+        let found = Mutex<(isHeldBack: Bool, wall: SiteWall?)>((false, nil))
         try writes.finish { () throws(StoreError) in
-            if try gate(visit, refused) { return .publish(now: now) }
-            passed.store(false, ordering: .relaxed)
+            let wall =
+                plan.refusesWalls
+                ? try SiteWall.found(in: visit, start: plan.start, StoreReader(plan.folder)) : nil
+            if wall == nil, try plan.gate?(visit, refused) ?? true { return passing }
+            found.withLock { $0 = (true, wall) }
             return .holdBack(now: now)
         }
-        report.isPublished = passed.load(ordering: .relaxed)
-        report.isHeldBack = !report.isPublished
+        (report.isHeldBack, report.wall) = found.withLock { $0 }
+        report.isPublished = !report.isHeldBack
     }
 
     private func go() throws(CrawlError) {

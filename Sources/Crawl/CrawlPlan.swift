@@ -25,6 +25,8 @@ package struct CrawlPlan: Sendable {
     package var documents: [Document] = []
     /// A visit with fewer pages is not published; nil where any number will do.
     package var fewestPages: Int?
+    /// A visit that has a login in place of the site is not published.
+    package var refusesWalls = false
     /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not as it is
     /// required, by URL.
     package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
@@ -44,12 +46,24 @@ package struct CrawlPlan: Sendable {
     /// What becomes of what is held of the site already.
     package var policy = CachePolicy.revalidate
     package var rules = CacheRules()
+    /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for nothing.
+    package var willStore: WillStore?
     /// What the store keeps of how the site is prefetched.
     package var settings = ""
     /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
     package var answered: (@Sendable (CrawlAnswer) -> Void)?
+
+    package typealias WillStore = @Sendable (Answer) -> Answer?
+
+    /// What came, as it is to be stored.
+    package struct Answer: Sendable {
+        package let url: WebURL
+        package let status: Int
+        package var fields: HTTPFields
+        package var bytes: [UInt8]
+    }
 
     package struct Missed: Sendable {
         package var url: WebURL

@@ -13,6 +13,8 @@ package struct CrawlReport: Sendable {
     package var isHeldBack = false
     /// That is so since it has too few pages.
     package var hasShrunk = false
+    /// That is so since this stands in the way of the site.
+    package var wall: SiteWall?
     package var pages = 0
     package var requisites = 0
     package var redirects = 0

@@ -1,12 +1,12 @@
-internal import Web
+package import Web
 
 /// An answer that leads elsewhere.
-struct Redirect {
+package struct Redirect {
     /// Nil when it does not say where.
-    let url: WebURL?
+    package let url: WebURL?
 
     /// Nil for a status that is no redirect. 300 and 304 are none: the one offers a choice, the other was not asked for.
-    init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
+    package init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
         switch status {
         case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.key }
         default: return nil

@@ -73,6 +73,22 @@ package final class FetchLoop {
         return results
     }
 
+    /// Runs one request to its end, where none is under way. Nil when it was interrupted.
+    package func result(
+        of request: FetchRequest, _ interruption: Interruption
+    ) throws(FetchFailure) -> FetchResult? {
+        interruption.wakes(waker)
+        defer { interruption.forgets(waker) }
+        start(request)
+        while !interruption.isRequested {
+            guard let result = try turn(waitingAtMost: .seconds(60)).first else { continue }
+            result.partial?.discard()
+            return result
+        }
+        for result in abandon() { result.partial?.discard() }
+        return nil
+    }
+
     /// Ends everything that is under way: each request gets a failure that says so, with what a later one can go on
     /// with.
     package func abandon() -> [FetchResult] {

@@ -110,6 +110,33 @@ import Web
         #expect(try larder("cat", origin.url("/b.png")).status == 0)
     }
 
+    @Test func `a dry run names what a collection then takes, and takes nothing`() throws {
+        #expect(try larder("pin", origin.url("/a")).status == 0)
+        let before = try larder("list").output
+        let nothing = try larder("gc", "--dry-run")
+        #expect(nothing.status == 0)
+        #expect(nothing.output.contains("nothing that is shown, or kept for a roll-back, would go\n"))
+        #expect(nothing.output.contains("nothing has to go\nNothing was taken; to take it: larder gc\n"))
+
+        let forecast = try json("gc", "--max-size", "1M", "--dry-run")
+        #expect(forecast["dryRun"]?.bool == true && forecast["withinLimit"]?.bool == true)
+        let named = forecast["urls"]?.array?.compactMap(\.string) ?? []
+        #expect(!named.isEmpty && named.count >= forecast["evictedURLs"]?.int ?? .max)
+        let text = try larder("gc", "--max-size", "1M", "--dry-run").output
+        #expect(("\n" + text).contains("\n\(origin.url("/b.png"))\n"))
+        #expect(text.hasSuffix("Nothing was taken; to take it: larder gc --max-size 1000000\n"))
+        #expect(try larder("list").output == before)
+
+        // What was named is what then goes, and nothing else.
+        let urls = { (list: String) in Set(list.split(separator: "\n").compactMap { $0.split(separator: " ").last }) }
+        #expect(try json("gc", "--max-size", "1M")["evictedURLs"]?.int == forecast["evictedURLs"]?.int)
+        let gone = urls(before).subtracting(urls(try larder("list").output))
+        #expect(gone.isSubset(of: Set(named.map { $0[...] })) && !gone.isEmpty)
+        for url in named { #expect(try larder("cat", url).status == 1) }
+        #expect(try larder("gc", "--max-size", "100k", "--dry-run").status == 1)
+        #expect(try larder("gc", "--dry-run", "--store", home.file("none")).status == 3)
+    }
+
     @Test func `a collection without a limit takes nothing that is held`() throws {
         #expect(try larder("gc").output.hasSuffix("nothing had to go\n"))
         #expect(try larder("gc", "--max-size", "much").errors.contains("--max-size wants a size such as 500M, 2G"))

@@ -24,6 +24,7 @@ import Testing
         #expect(report.isComplete)
 
         try await preloading(larder)
+        try await loading(larder)
         try await prefetching(larder)
         try await checking(larder)
         try await keeping(larder)
@@ -39,6 +40,33 @@ import Testing
         let bundles = try await larder.preload(folder.file("site.json"), options: preload)
         print(bundles.outcome, bundles.reused, bundles.fetched, bundles.sinceDate ?? "nothing is held")
         #expect(bundles.outcome == .changed && bundles.reused == 1)
+    }
+
+    private func loading(_ larder: Larder) async throws {
+        let answer = try await larder.load(origin.url("/"), policy: .auto)
+        print(answer.source, answer.response.status, answer.body.count)
+        let bundle = try await larder.bundle(origin.url("/a.js"), md5: "0cc175b9c0f1b6a831c399e269772661")
+        print(bundle.source, bundle.body.count)
+        #expect(bundle.source == .held)
+
+        var loading = LoadOptions()
+        loading.willStore = { response in
+            guard response["Content-Type"] != "video/mp4" else { return nil }
+            var edited = response
+            edited["Set-Cookie"] = nil
+            edited.lifetime = .seconds(3600)
+            return edited
+        }
+        let stored = try await larder.load(origin.url("/"), policy: .reload, options: loading)
+        print(stored.notStored ?? "held from now on")
+
+        var own = WebResponse(
+            url: origin.url("/own.json"), fields: ["Content-Type": "application/json"], body: Array("{}".utf8))
+        own.lifetime = .seconds(600)
+        try await larder.store(own)
+        let wasHeld = try await larder.remove(url: origin.url("/own.json"))
+        print(wasHeld)
+        #expect(wasHeld)
     }
 
     private func prefetching(_ larder: Larder) async throws {
@@ -74,6 +102,8 @@ import Testing
         for site in status.sites { print(site.name, site.visits.count, site.published ?? 0) }
         #expect(status.sites.count == 2)
 
+        let forecast = try await larder.forecastCollection(limit: ByteSize("2G"))
+        print(forecast.visits.count, forecast.urls)
         let collection = try await larder.collect(limit: ByteSize("2G"))
         print(collection.byteCountBefore, collection.byteCountAfter)
 
@@ -85,12 +115,14 @@ import Testing
     private static let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
     private static let pages =
         ["README.md"]
-        + ["LarderKit", "Preloading", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
+        + ["LarderKit", "Preloading", "Apps", "Prefetching", "Serving", "Checking", "Keeping", "Automating"].map {
             "Sources/LarderKit/LarderKit.docc/\($0).md"
         }
 
     /// What stands above in place of the examples' names.
     private static let stands = [
+        ("origin.url(\"/a.js\")", "\"https://example.com/a.js\""),
+        ("origin.url(\"/own.json\")", "\"https://example.com/own.json\""),
         ("origin.url(\"/docs/\")", "\"https://example.com/docs/\""), ("origin.url(\"/\")", "\"https://example.com/\""),
         ("folder.file(\"site.json\")", "\"site.json\""), ("folder.file(\"larder\")", "\"/var/lib/larder\""),
     ]

@@ -162,6 +162,31 @@ import Testing
         #expect(try await larder.inspect().damaged.isEmpty)
     }
 
+    enum Finder: CaseIterable {
+        case inspection, offlineCheck, reading
+    }
+
+    @Test(arguments: Finder.allCases)
+    func `whoever finds damage has the next preload mend it`(finder: Finder) async throws {
+        let large = String(repeating: "z", count: 5000)
+        origin.on("/one.js", .file(large, type: "text/javascript"))
+        origin.on("/current", .file("\(md5(of: large))  one.js\n", type: "text/plain"))
+        _ = try await larder.preload(manifest)
+        let pack = try #require(scratch.names(in: "store/packs").first)
+        let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
+        #expect(pwrite(file, "!", 1, 100) == 1)
+        close(file)
+        switch finder {
+        case .inspection: #expect(try await !larder.inspect().isSound)
+        case .offlineCheck: #expect(try await !larder.checkOffline(manifest).isClean)
+        case .reading: _ = try await larder.read(origin.url("/one.js")) { _ in true }
+        }
+        let mended = try await larder.preload(manifest)
+        #expect(mended.outcome == .changed && mended.fetched == 1)
+        #expect(try await larder.inspect().isSound)
+        #expect(try await larder.checkOffline(manifest).isClean)
+    }
+
     @Test func `what bundles need comes along, or does not`() async throws {
         let script = """
             var a = "\(origin.url("/images/absolute.png"))", b = "//127.0.0.1:\(origin.port)/images/relative.png",

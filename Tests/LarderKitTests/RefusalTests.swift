@@ -50,6 +50,112 @@ import Testing
         #expect(allowed.isPublished && !allowed.hasShrunk && allowed.pages == 1)
     }
 
+    private static let login = "<title>Sign in</title><form method=post><input name=user><input type=password></form>"
+    private static let alike = "<title>Wi-Fi</title><form method=post action=/ok><button>I accept</button></form>"
+
+    struct Wall: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let pages: [(path: String, answer: OriginAnswer)]
+    }
+
+    static let walls: [Wall] = [
+        Wall(testDescription: "a login in place", pages: [("/", .page(login))]),
+        Wall(
+            testDescription: "a redirect to a login",
+            pages: [("/", .redirect(to: "/login?next=/")), ("/login", .page(login + "<a href=/terms>t</a>"))]),
+        Wall(
+            testDescription: "a login by way of another, where the password comes later",
+            pages: [
+                ("/", .redirect(to: "/start")), ("/start", .redirect(to: "/sso/saml")),
+                ("/sso/saml", .page("<title>Example</title><form><input type=email></form>")),
+            ]),
+        Wall(
+            testDescription: "a portal at every address",
+            pages: [
+                ("/", .page(alike + "<a href=/1></a><a href=/2></a><a href=/3></a>")),
+                ("/1", .page(alike + "<a href=/1></a><a href=/2></a><a href=/3></a>")),
+                ("/2", .page(alike + "<a href=/1></a><a href=/2></a><a href=/3></a>")),
+                ("/3", .page(alike + "<a href=/1></a><a href=/2></a><a href=/3></a>")),
+            ]),
+    ]
+
+    @Test(arguments: walls)
+    func `a login in place of a whole site is not served, unless that is right`(wall: Wall) async throws {
+        for (path, answer) in wall.pages { origin.on(path, answer) }
+        let report = try await larder.prefetch([origin.url("/")])
+        #expect(report.wall != nil && report.isHeldBack && !report.isPublished && !report.isComplete)
+        #expect(try held("/") == nil)
+        var options = PrefetchOptions()
+        options.allowsShrinking = true
+        #expect(try await larder.prefetch([origin.url("/")], options: options).isPublished)
+        // Somebody has said that it is right.
+        #expect(try await larder.update()[0].isPublished)
+    }
+
+    /// What looks a little like it.
+    static let sites: [Wall] = [
+        Wall(testDescription: "a single page", pages: [("/", .page("<title>Me</title><p>Hello"))]),
+        Wall(
+            testDescription: "a single page with a form",
+            pages: [("/", .page("<title>Me</title><form method=post action=/mail><input name=text></form>"))]),
+        Wall(
+            testDescription: "a small site with a login on each page",
+            pages: [
+                ("/", .page("<title>Club</title><form><input type=password></form><a href=/1></a>")),
+                ("/1", .page("<title>News</title><form><input type=password></form>")),
+            ]),
+        Wall(
+            testDescription: "a redirect to a page",
+            pages: [("/", .redirect(to: "/en/")), ("/en/", .page("<title>Home</title><input type=password>"))]),
+        Wall(
+            testDescription: "a redirect to a page whose title has such a word",
+            pages: [("/", .redirect(to: "/auth/")), ("/auth/", .page("<title>Plant identification</title>"))]),
+        Wall(
+            testDescription: "a page about logins",
+            pages: [("/", .page("<title>How to log in with curl</title><p>curl -u user:password</p>"))]),
+        Wall(
+            testDescription: "a login before much that is open",
+            pages: [
+                ("/", .page(login + (1...7).map { "<a href=/\($0)></a>" }.joined())),
+                ("/4", .page("4")), ("/5", .page("5")), ("/6", .page("6")), ("/7", .page("7")),
+            ]),
+        Wall(
+            testDescription: "a single-page app at all of its addresses",
+            pages: ["/", "/1", "/2", "/3", "/4"].map { path in
+                (
+                    path,
+                    .page(
+                        "<title>App</title><form method=post></form><script src=/lib.js></script>"
+                            + "<a href=/1></a><a href=/2></a><a href=/3></a><a href=/4></a>")
+                )
+            }),
+        Wall(
+            testDescription: "generated pages that resemble each other",
+            pages: (0...9).map { number in
+                (
+                    number == 0 ? "/" : "/\(number)",
+                    .page(
+                        "<title>class C\(number)</title><form method=post></form>C\(number)"
+                            + (1...9).map { "<a href=/\($0)>C\($0)</a>" }.joined())
+                )
+            }),
+        Wall(
+            testDescription: "one page under two names",
+            pages: [("/", .page(alike + "<a href=/1></a>")), ("/1", .page(alike + "<a href=/1></a>"))]),
+    ]
+
+    @Test(arguments: sites)
+    func `what only resembles a login or a portal is served`(site: Wall) async throws {
+        for (path, answer) in site.pages { origin.on(path, answer) }
+        let report = try await larder.prefetch([origin.url("/")])
+        #expect(report.wall == nil && report.isPublished, "\(report.wall ?? "")")
+    }
+
+    @Test func `a login that is asked for is what is wanted`() async throws {
+        origin.on("/login", .page(Self.login))
+        #expect(try await larder.prefetch([origin.url("/login")]).isPublished)
+    }
+
     @Test func `pages that fail are kept, and no loss`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         for number in 1...3 { origin.on("/\(number)", .failure(501)) }

@@ -97,6 +97,58 @@ import Web
         await #expect(throws: LarderError.self) { try await other.prefetch(manifest: manifest) }
     }
 
+    @Test(arguments: [true, false])
+    func `where nothing can be had, a prefetch of the manifest leaves the last good set, and says from when it is`(
+        isOfURL: Bool
+    ) async throws {
+        publish("a")
+        let text = """
+            {"start": ["\(origin.url("/"))"], "bundles": [{"url": "/app.js", "md5": "\(Self.md5["a"] ?? "")"}]}
+            """
+        let named = isOfURL ? manifest : try scratch.write(text, to: "site.json")
+        let first = try await larder.prefetch(manifest: named)
+        #expect(first.isPublished && first.lastGood == nil)
+        origin.stop()
+        let report = try await larder.prefetch(manifest: named)
+        #expect(!report.isPublished && !report.isHeldBack)
+        #expect((report.manifestFailure != nil) == isOfURL)
+        let visits = try await larder.status().sites.first?.visits ?? []
+        let since = try #require(visits.first { $0.number == first.visit }?.started)
+        #expect(report.lastGood == PrefetchReport.LastGood(visit: first.visit, since: since))
+        #expect(try await shown("/") != "")
+        #expect(try await larder.update()[0].lastGood?.visit == first.visit)
+    }
+
+    @Test func `two manifests that are said to be at one place are two sites`() async throws {
+        for folder in ["one", "two"] { #expect(mkdir(scratch.file(folder), 0o700) == 0) }
+        let one = try scratch.write("\(Self.md5["a"] ?? "")  one.js\n", to: "one/SUMS")
+        let two = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "two/SUMS")
+        origin.on("/one.js", .file("a", type: "text/javascript"))
+        origin.on("/two.js", .file("b", type: "text/javascript"))
+        var options = PreloadOptions()
+        options.base = origin.url("/")
+        #expect(try await larder.preload(one, options: options).site == origin.url("/"))
+        let second = try await larder.preload(two, options: options)
+        #expect(second.outcome == .changed && second.site == origin.url("/SUMS"))
+        origin.forgetRequests()
+        for manifest in [one, two] {
+            #expect(try await larder.preload(manifest, options: options).outcome == .current)
+        }
+        #expect(origin.requests.isEmpty)
+        // Both are still held against their own.
+        origin.on("/one.js", .file("x", type: "text/javascript"))
+        #expect(try await larder.update().count == 2)
+        #expect(try await shown("/one.js") == "a")
+        #expect(try await shown("/two.js") == "b")
+        // A file that was moved is the same manifest.
+        let moved = Larder(at: scratch.file("moved"))
+        let before = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "before")
+        #expect(try await moved.preload(before, options: options).site == origin.url("/"))
+        unlink(before)
+        let after = try scratch.write("\(Self.md5["b"] ?? "")  two.js\n", to: "after")
+        #expect(try await moved.preload(after, options: options).site == origin.url("/"))
+    }
+
     @Test func `a prefetch of the site's address is held against its manifest too`() async throws {
         publish("a")
         _ = try await larder.prefetch(manifest: manifest)

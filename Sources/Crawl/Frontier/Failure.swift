@@ -13,6 +13,8 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case standIn
     /// A rule of the user's says that it is not kept: the rule.
     case refused(String)
+    /// The app was asked before it was stored, and said no.
+    case unwanted
     /// It is not what a manifest requires.
     case altered(String)
     /// A page that says so, with a status that says the contrary.
@@ -25,7 +27,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound, .unasked: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .unasked: false
         }
     }
 
@@ -35,7 +37,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound, .unasked: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .unasked: false
         }
     }
 
@@ -50,7 +52,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status: !mayPass
         case .fetch, .unasked: false
-        case .redirects, .nowhere, .standIn, .refused, .altered, .softNotFound: true
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound: true
         }
     }
 
@@ -74,6 +76,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .standIn:
             "a page of HTML came in its place, as from a login or the portal of a network, and is not kept"
         case .refused(let rule): "the rule \"\(rule)\" refuses what came"
+        case .unwanted: "the app's willStore says that it is not to be stored"
         case .altered(let detail): "what came is not what the manifest requires: \(detail)"
         case .unasked(let failure):
             "not asked for: its host had answered nothing for minutes, at last: \(failure)"

@@ -56,8 +56,6 @@ package struct PlanRun {
 
     /// One request after the other: a look at a site is no load for it. Blocks.
     package mutating func run(_ interruption: Interruption, progress: (Int) -> Void) throws(CrawlError) -> Outcome {
-        interruption.wakes(loop.waker)
-        defer { interruption.forgets(loop.waker) }
         for url in plan.start { hear(of: url) }
         while let url = nextWanted(), !interruption.isRequested {
             guard try mayFetch(url) else { continue }
@@ -185,15 +183,7 @@ package struct PlanRun {
     /// Nil when it was interrupted.
     private func result(of request: FetchRequest, _ interruption: Interruption) throws(CrawlError) -> FetchResult? {
         do throws(FetchFailure) {
-            loop.start(request)
-            while !interruption.isRequested {
-                if let result = try loop.turn(waitingAtMost: .seconds(60)).first {
-                    result.partial?.discard()
-                    return result
-                }
-            }
-            for result in loop.abandon() { result.partial?.discard() }
-            return nil
+            return try loop.result(of: request, interruption)
         } catch {
             throw .fetch(error)
         }

@@ -15,19 +15,21 @@ final class ScanWorker {
     private let rules: CacheRules
     private let manners: PageManners
     private let productToken: String
+    private let willStore: CrawlPlan.WillStore?
 
     /// Larger bodies are kept, and not looked into.
     static let largestScan = 64 * 1024 * 1024
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        productToken: String?
+        productToken: String?, willStore: CrawlPlan.WillStore?
     ) {
         self.folder = folder
         self.writes = writes
         self.rules = rules
         self.manners = manners
         self.productToken = productToken ?? ""
+        self.willStore = willStore
     }
 
     func run(_ job: ScanJob) -> ScanResult {
@@ -56,18 +58,26 @@ final class ScanWorker {
             result.storageBan = rule.text
             return
         }
-        var md5: Digest?
+        var measured: Measurement.Body?
         if let bundle = job.required {
-            let measured = try response.body.content.measurement(for: bundle)
-            if case .mismatch(let mismatch) = bundle.finding(on: measured).verdict {
+            let measurement = try response.body.content.measurement(for: bundle)
+            if case .mismatch(let mismatch) = bundle.finding(on: measurement).verdict {
                 response.body.discard()
                 result.refusal = .altered(mismatch.description)
                 return
             }
-            md5 = measured.decoded.digest(.md5)
+            measured = measurement.decoded
         }
-        guard var body = try body(of: response, job, into: &result) else { return response.body.discard() }
-        body.md5 = md5
+        var response = response
+        if job.role != .guide, let willStore {
+            if let refusal = try edit(&response, &measured, job, willStore) {
+                response.body.discard()
+                result.refusal = refusal
+                return
+            }
+        }
+        guard var body = try body(of: response, job, measured, into: &result) else { return response.body.discard() }
+        body.md5 = measured?.digest(.md5)
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
@@ -78,34 +88,56 @@ final class ScanWorker {
         try writes.add(new)
     }
 
+    /// As the app would have it stored. Gives why it is not.
+    private func edit(
+        _ response: inout FetchedResponse, _ measured: inout Measurement.Body?, _ job: ScanJob,
+        _ willStore: CrawlPlan.WillStore
+    ) throws(StoreError) -> Failure? {
+        let answer = CrawlPlan.Answer(
+            url: job.url, status: response.status, fields: response.fields, bytes: try response.body.content.load())
+        guard let edited = willStore(answer) else { return .unwanted }
+        response.fields = edited.fields
+        guard edited.bytes != answer.bytes else { return nil }
+        if case .mismatch(let mismatch)? = job.required.map({ BundleMeter.verdict(on: $0, bytes: edited.bytes) }) {
+            return .altered("\(mismatch), as willStore edited it")
+        }
+        response.body.discard()
+        response.body = .bytes(edited.bytes)
+        measured = nil
+        return nil
+    }
+
     /// Nil for what is not kept.
     private func body(
-        of response: FetchedResponse, _ job: ScanJob, into result: inout ScanResult
+        of response: FetchedResponse, _ job: ScanJob, _ measured: Measurement.Body?, into result: inout ScanResult
     ) throws(StoreError) -> NewBody? {
+        let known = measured?.digest(.sha256).map { (sha256: $0, byteCount: measured?.byteCount ?? 0) }
         switch response.body {
         case .bytes(let bytes):
-            return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
+            return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
         case .file(let path, let byteCount) where byteCount <= Limits.packedBody:
             let bytes = try BodyContent.file(path: path).load()
             response.body.discard()
-            return try describe(bytes, .bytes(bytes), response.fields, job, into: &result)
+            return try describe(bytes, .bytes(bytes), response.fields, job, known, into: &result)
         case .file(let path, let byteCount):
             let content = BodyContent.file(path: path)
             let isOpaque = job.role != .guide && BodyFormat.isOpaque(response.fields.contentType)
             guard isOpaque || byteCount > Self.largestScan else {
-                return try describe(try content.load(), content, response.fields, job, into: &result)
+                return try describe(try content.load(), content, response.fields, job, known, into: &result)
             }
             references.removeAll()
             read(response.fields, LinkTable(), of: job, into: &result)
             guard !result.isLeftOut else { return nil }
-            let body = try NewBody(content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+            let body = try NewBody(
+                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known, in: folder)
             if job.role == .page { result.print = ContentPrint(digest: body.fingerprint, byteCount: byteCount) }
             return body
         }
     }
 
     private func describe(
-        _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob, into result: inout ScanResult
+        _ bytes: [UInt8], _ content: BodyContent, _ fields: HTTPFields, _ job: ScanJob,
+        _ known: (sha256: Digest, byteCount: Int)?, into result: inout ScanResult
     ) throws(StoreError) -> NewBody? {
         let mediaType = fields.contentType
         if job.role == .guide {
@@ -120,7 +152,7 @@ final class ScanWorker {
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
-            in: folder)
+            measured: known, in: folder)
         if job.role == .page {
             result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false
             result.print =
@@ -155,8 +187,8 @@ final class ScanWorker {
             url: job.url, status: response.status, fields: response.fields,
             beginning: try response.body.beginning(Self.inspectedByteCount))
         if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) { return .refused(rule.text) }
-        // A page may be called like a picture; what a page needs is what its name says.
-        return job.role == .requisite && !rules.inspection.accepts(subject) ? .standIn : nil
+        // A page may be called like a picture; what a page needs is what its name says, and a digest says more than a name.
+        return job.role == .requisite && job.required == nil && !rules.inspection.accepts(subject) ? .standIn : nil
     }
 
     private static let inspectedByteCount = 4096

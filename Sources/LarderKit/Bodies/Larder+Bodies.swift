@@ -20,7 +20,12 @@ extension Larder {
                 let reader = try StoreReader(folder)
                 let outcome: BodyReport.Outcome
                 switch try Self.find(asked, visit, in: reader) {
-                case .success(let response): outcome = try Self.read(response, of: asked, in: reader, take)
+                case .success(let response):
+                    outcome = try Self.read(response, of: asked, in: reader, take)
+                    // The next who fetches loads it again.
+                    if case .damaged = outcome, let body = response.body {
+                        try NoteBook.mark(damaged: [body.sha256], in: folder)
+                    }
                 case .failure(let refusal): outcome = refusal.outcome
                 }
                 return BodyReport(url: asked.href, outcome: outcome)

@@ -40,20 +40,58 @@ public struct CollectionReport: Sendable, Equatable {
     /// The report for programs.
     public var json: String {
         var writer = JSONWriter(.pretty)
+        writer.object { write(to: &$0) }
+        return writer.text
+    }
+
+    fileprivate func write(to object: inout JSONWriter) {
+        object.member("limit", limit?.byteCount)
+        object.member("withinLimit", isWithinLimit)
+        object.member("droppedVisits", droppedVisits)
+        object.member("evictedURLs", evictedURLs)
+        object.member("removedBodies", removedBodies)
+        object.member("bytesBefore", byteCountBefore)
+        object.member("bytesAfter", byteCountAfter)
+        object.member("excess", excess)
+        object.memberIfPresent("obstacle", obstacle?.rawValue)
+        object.member("heldURLs", heldURLs)
+        object.member("pinnedURLs", pinnedURLs)
+        object.member("pinnedBytes", pinnedByteCount)
+        object.memberIfPresent("shrinkFailure", shrinkFailure)
+    }
+}
+
+/// What a collection would take, if it were done now.
+public struct CollectionForecast: Sendable, Equatable {
+    /// As it would be then.
+    public let report: CollectionReport
+    /// Would be dropped, the oldest first.
+    public let visits: [Visit]
+    /// Of these nothing would be held any more; by address.
+    public let urls: [String]
+
+    public struct Visit: Sendable, Equatable {
+        public let site: String
+        public let number: Int64
+    }
+
+    /// The forecast for programs: that of the collection, and what it would take.
+    public var json: String {
+        var writer = JSONWriter(.pretty)
         writer.object { object in
-            object.member("limit", limit?.byteCount)
-            object.member("withinLimit", isWithinLimit)
-            object.member("droppedVisits", droppedVisits)
-            object.member("evictedURLs", evictedURLs)
-            object.member("removedBodies", removedBodies)
-            object.member("bytesBefore", byteCountBefore)
-            object.member("bytesAfter", byteCountAfter)
-            object.member("excess", excess)
-            object.memberIfPresent("obstacle", obstacle?.rawValue)
-            object.member("heldURLs", heldURLs)
-            object.member("pinnedURLs", pinnedURLs)
-            object.member("pinnedBytes", pinnedByteCount)
-            object.memberIfPresent("shrinkFailure", shrinkFailure)
+            report.write(to: &object)
+            object.member("dryRun", true)
+            object.member("visits") { list in
+                list.array { array in
+                    for visit in visits {
+                        array.object { object in
+                            object.member("site", visit.site)
+                            object.member("visit", visit.number)
+                        }
+                    }
+                }
+            }
+            object.member("urls", urls)
         }
         return writer.text
     }

@@ -28,6 +28,33 @@ extension Larder {
             }
         }
     }
+
+    /// What a collection would take now, by name. It takes nothing: it is tried on a copy of the database, for which there has
+    /// to be room in `$TMPDIR`.
+    ///
+    /// - Throws: As `collect`.
+    public func forecastCollection(limit: ByteSize? = nil) async throws(LarderError) -> CollectionForecast {
+        let folder = folder
+        return try await Self.onThread("larder-gc") { () throws(LarderError) in
+            let copy = try TemporaryLarder()
+            defer { copy.remove() }
+            do throws(StoreError) {
+                // A writer would make a larder where there is none.
+                _ = try StoreReader(folder)
+                let forecast = try StoreWriter(folder).rehearseCollection(
+                    limit: limit?.byteCount, in: copy.larder.folder)
+                let reader = try StoreReader(copy.larder.folder)
+                let everything = try reader.sites().map { Pin(.site, $0.name) }
+                let covers = try reader.covers(of: [reader.pins(), everything])
+                return CollectionForecast(
+                    report: CollectionReport(forecast.result, limit: limit, pinned: covers[0], held: covers[1]),
+                    visits: forecast.visits.map { CollectionForecast.Visit(site: $0.site, number: $0.id) },
+                    urls: forecast.urls)
+            } catch {
+                throw LarderError(error)
+            }
+        }
+    }
 }
 
 extension CollectionReport {

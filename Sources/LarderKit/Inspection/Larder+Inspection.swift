@@ -18,19 +18,27 @@ extension Larder {
                 let findings = try reader.inspect {
                     progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
                 }
-                if repair { try StoreWriter(folder).repair(findings) } else { try mark(findings) }
+                if repair {
+                    try StoreWriter(folder).repair(findings)
+                } else {
+                    let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
+                    try NoteBook.mark(damaged: damaged, in: folder)
+                }
                 return InspectionReport(findings, isRepaired: repair)
             } catch {
                 throw LarderError(error)
             }
         }
     }
+}
 
-    /// So that whoever fetches next loads it again. Where this user may not write, nothing is marked.
-    private func mark(_ findings: StoreFindings) throws(StoreError) {
-        guard !findings.damaged.isEmpty else { return }
+extension NoteBook {
+    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this user may not write,
+    /// nothing is marked.
+    static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
+        guard !bodies.isEmpty else { return }
         do throws(StoreError) {
-            try NoteBook(folder).note(damaged: findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes })
+            try NoteBook(folder).note(damaged: bodies)
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return

@@ -1,5 +1,6 @@
 internal import Crawl
 internal import Fetch
+internal import Glibc
 internal import Store
 internal import Synchronization
 internal import Web
@@ -130,6 +131,7 @@ extension Larder {
             let meter = Mutex(ProgressMeter(site: site.href))
             plan.progress = { figures in progress(meter.withLock { $0.measure(figures) }) }
         }
+        if let willStore = options.willStore { plan.willStore = { $0.edited(by: willStore) } }
         if let fetched = options.fetched { plan.answered = { fetched(PrefetchedURL($0)) } }
         return plan
     }
@@ -159,6 +161,17 @@ extension Larder {
     private static func hasScheme(_ text: String) -> Bool {
         let start = text.utf8.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         return start.last == UInt8(ascii: ":")
+    }
+}
+
+extension CrawlPlan.Answer {
+    /// Nil for what is not to be stored.
+    fileprivate func edited(by willStore: WillStore) -> CrawlPlan.Answer? {
+        guard let edited = willStore(WebResponse(url.href, status, fields, bytes)) else { return nil }
+        var answer = self
+        answer.fields = edited.storedFields(now: HTTPDate(secondsSinceEpoch: Int64(time(nil))))
+        answer.bytes = edited.body
+        return answer
     }
 }
 

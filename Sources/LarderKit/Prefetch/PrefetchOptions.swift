@@ -19,8 +19,11 @@ public struct PrefetchOptions: Sendable {
     public var guesses = true
     /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last time.
     public var connectionsPerHost: Int?
-    /// A visit with less than half of the pages that the one before has is published all the same.
+    /// A visit with less than half of the pages that the one before has is published all the same, and so is one that has a
+    /// login in place of the site.
     public var allowsShrinking = false
+    /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed are stored without.
+    public var willStore: WillStore?
     /// Threads that scan what was fetched; at first one a core.
     public var scanThreads = Machine.coreCount
     /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.

@@ -38,16 +38,29 @@ public struct PrefetchReport: Sendable, Equatable {
     public let robots: RobotsPolicy
     public let nofollow: NofollowPolicy
     public let noindex: RobotsPolicy
-    /// It is complete, but bundles that its manifest requires do not verify: the visit before goes on being served.
+    /// It is complete, and not as it has to be, by its manifest or by what came: the visit before goes on being served.
     public let isHeldBack: Bool
     /// That is so since less than half of the pages of the visit before came: something else may have answered for the site.
     public let hasShrunk: Bool
+    /// That is so since a login, or a portal, answered in place of the site: what stands in its way.
+    public let wall: String?
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
     public internal(set) var check: CheckReport?
     /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or there is none.
     public internal(set) var manifestFailure: String?
+    /// The last good visit of a manifest's site: it goes on being served, since not enough could be had. Nil otherwise.
+    public internal(set) var lastGood: LastGood?
     public let missing: [Missing]
     public let skipped: [Skipped]
+
+    public struct LastGood: Sendable, Equatable {
+        public let visit: Int64
+        /// When it began, in seconds since 1970.
+        public let since: Int64
+
+        /// The same in universal time: `2026-01-31T12:00:00Z`.
+        public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
+    }
 
     /// Asked for, and not got.
     public struct Missing: Sendable, Equatable {
@@ -122,6 +135,7 @@ public struct PrefetchReport: Sendable, Equatable {
         noindex = plan.manners.obeysNoindex ? .obey : .ignore
         isHeldBack = report.isHeldBack
         hasShrunk = report.hasShrunk
+        wall = report.wall?.description
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
@@ -160,7 +174,10 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("noindex", noindex.rawValue)
             object.member("heldBack", isHeldBack)
             object.member("shrunk", hasShrunk)
+            object.memberIfPresent("wall", wall)
             object.memberIfPresent("manifestFailure", manifestFailure)
+            object.memberIfPresent("served", lastGood?.visit)
+            object.memberIfPresent("since", lastGood?.since)
             object.memberIfPresent("limit", limit)
             object.member("traps", traps)
             object.member("hosts") { list in

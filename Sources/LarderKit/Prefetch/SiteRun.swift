@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Crawl
 internal import Fetch
+internal import Glibc
 internal import Store
 internal import Synchronization
 internal import Web
@@ -112,7 +113,7 @@ struct SiteRun {
         } else if let first = named.first {
             site = first
         } else {
-            site = try gate.home()
+            site = try home(of: gate, manifest)
         }
         if !named.isEmpty { return Place(site: site, start: named, manifest: manifest) }
         if let held = sites.first(where: { $0.name == site.href }), plan(ofSite: held.name)?.manifest?.isAlone != true {
@@ -124,11 +125,36 @@ struct SiteRun {
         return Place(site: site, start: [site], manifest: manifest)
     }
 
+    /// The site of a manifest that names none: the one that it had before, else where it is said to be. Another manifest may be
+    /// there already; then it is its own address, or a file's name where it is said to be.
+    private func home(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
+        if let own = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
+            let url = WebURL(own.name)
+        {
+            return url
+        }
+        let home = try gate.home()
+        let path = manifest.place.utf8.split(separator: UInt8(ascii: "/")).map { String($0) ?? "" }
+        // A folder of the path more, until nobody is there.
+        let beside = (1...max(1, path.count)).lazy.compactMap { count in
+            WebURL("./" + path.suffix(count).joined(separator: "/"), base: home)
+        }
+        let own = WebURL(manifest.place).flatMap { $0.isHTTP ? [$0] : nil } ?? Array(beside)
+        return ([home] + own).first { !isTaken($0.key, by: manifest) }?.key ?? home
+    }
+
+    /// Whether another manifest that is still there stands with the site.
+    private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
+        guard let held = plan(ofSite: site.href)?.manifest, !held.isSamePlace(manifest) else { return false }
+        return WebURL(held.place)?.isHTTP ?? false || access(held.place, F_OK) == 0
+    }
+
     /// As the options say; a site that the same rules lead through is not to lose more than half of its pages unnoticed.
     private func plan(
         site: WebURL, start: [WebURL], _ options: PrefetchOptions
     ) throws(LarderError) -> CrawlPlan {
         var plan = try larder.plan(site: site, start: start, options)
+        plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.scope, held.start == start.map(\.href)
         else { return plan }
@@ -167,6 +193,7 @@ struct SiteRun {
         if manifest.isAlone || bundles != nil {
             plan.startsAtRequisites = true
             plan.fewestPages = nil
+            plan.refusesWalls = false
             plan.followsLinks = manifest.hasRequisites
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
             plan.scope.depth = 0
@@ -181,6 +208,12 @@ struct SiteRun {
         var report = try run(plan)
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
+        let isRefused = report.isHeldBack || report.missing.contains(where: \.isAltered)
+        if !report.isPublished, !report.isInterrupted, !isRefused {
+            let site = sites.first { $0.name == plan.site }
+            let served = site?.visits.first { $0.id == site?.published }
+            report.lastGood = served.map { PrefetchReport.LastGood(visit: $0.id, since: $0.started) }
+        }
         return report
     }
 

@@ -16,6 +16,8 @@ public struct PreloadOptions: Sendable {
     public var network = NetworkOptions()
     /// The most connections that one host gets at once; nil for 16.
     public var connectionsPerHost: Int?
+    /// Asked before a response with a body is stored. A bundle cannot be edited out of its digest: then it is refused.
+    public var willStore: WillStore?
     /// Told of the figures about ten times a second, on a thread of the preload's, which waits meanwhile.
     public var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every request that ended, on the same thread.
@@ -104,6 +106,7 @@ extension SiteRun {
         known?.apply(to: &own)
         own.network = options.network
         own.connectionsPerHost = options.connectionsPerHost ?? own.connectionsPerHost
+        own.willStore = options.willStore
         own.progress = options.progress
         own.fetched = options.fetched
         found.gate.apply(to: &own)

@@ -62,7 +62,7 @@ extension StoreWriter {
     }
 
     /// What the store would take on the disk if it had no room left in it.
-    private func usedByteCount() throws(StoreError) -> Int64 {
+    func usedByteCount() throws(StoreError) -> Int64 {
         let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
         let packed = try count("SELECT coalesce(sum(size), 0) FROM body WHERE pack IS NOT NULL")
         return pages * (try count("PRAGMA page_size")) + packed + folder.bodiesByteCount

@@ -63,10 +63,13 @@ package struct NewBody: Sendable {
 
     /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
     /// the writer is bounded. Both happen on the thread that asks.
+    ///
+    /// - Parameter sha256: where somebody has computed it already.
     package init(
-        _ content: BodyContent, form: String, title: String? = nil, links: [UInt8], in folder: StoreFolder
+        _ content: BodyContent, form: String, title: String? = nil, links: [UInt8],
+        measured: (sha256: Digest, byteCount: Int)? = nil, in folder: StoreFolder
     ) throws(StoreError) {
-        (sha256, byteCount) = try content.measure()
+        (sha256, byteCount) = if let measured { measured } else { try content.measure() }
         self.form = form
         self.title = title
         self.links = links

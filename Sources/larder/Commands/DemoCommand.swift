@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import Synchronization
 
 /// `larder demo`: a site comes up, is prefetched, goes away, and is still there.
 enum DemoCommand {
@@ -19,46 +20,64 @@ enum DemoCommand {
         let (origin, report) = try await stock(larder, terminal)
         guard !report.isInterrupted else { return .interrupted }
         terminal.say(
-            "2. Prefetched: \(Quantities.count(report.pages, "page")), "
+            "6. Prefetched: \(Quantities.count(report.pages, "page")), "
                 + "\(Quantities.count(report.requisites, "requisite")), "
                 + "\(Quantities.bytes(report.wireByteCount)) in \(Quantities.time(report.elapsed))")
-        terminal.say("3. The site is down again")
+        let last = try await larder.preload(origin + DemoSite.manifestPath)
+        terminal.say("7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
 
-        let check = try await checkBundle(larder, origin: origin, folder)
-        for item in check.items { terminal.say("4. Bundle \(item.url): \(item.verdict.rawValue)") }
+        let check = try await checkBundle(larder, origin: origin)
+        for item in check.items { terminal.say("8. Bundle \(item.url): \(item.verdict.rawValue)") }
 
         let service = try larder.serve(port: port)
         defer { service.stop() }
         let address = service.address(of: origin + "/") ?? service.address
         let page = try await service.visit(origin + "/")
-        terminal.say("5. The larder shows it all the same: \(address) (\(Quantities.bytes(page.count)))")
+        terminal.say("9. The larder shows it all the same: \(address) (\(Quantities.bytes(page.count)))")
         if !arguments.has(.once) {
             let stop = Signals.shared.first()
             terminal.say("   Everything it holds: \(service.address) (Ctrl-C stops)")
             await stop.arrival()
         }
-        return report.isComplete && check.isClean ? .done : .incomplete
+        return report.isComplete && check.isClean && last.isServed ? .done : .incomplete
     }
 
-    /// The site is up for as long as the prefetch takes.
+    /// The site is up for as long as the preloads and the prefetch take.
     private static func stock(
         _ larder: Larder, _ terminal: Terminal
     ) async throws -> (origin: String, report: PrefetchReport) {
+        let release = Mutex(DemoSite.Release.first)
         let site = try FileService { path in
-            DemoSite.file(at: path).map { (type: $0.type, body: $0.body) }
+            DemoSite.file(at: path, of: release.withLock { $0 }).map { (type: $0.type, body: $0.body) }
         }
         defer { site.stop() }
         terminal.say("1. A small site is up at \(site.origin)/")
+        let steps: [(DemoSite.Release, String)] = [
+            (.first, "2. Preloaded its bundles"), (.first, "3. And once more"),
+            (.broken, "4. A new release is announced, and the server sends something else"),
+            (.second, "5. Now it sends what it says"),
+        ]
+        for (next, text) in steps {
+            release.withLock { $0 = next }
+            let report = try await larder.preload(site.origin + DemoSite.manifestPath)
+            terminal.say("\(text): \(outcome(of: report))")
+        }
         return (site.origin, try await larder.prefetch([site.origin + "/"]))
     }
 
-    private static func checkBundle(
-        _ larder: Larder, origin: String, _ folder: TemporaryFolder
-    ) async throws -> CheckReport {
-        let manifest = try folder.write(DemoSite.manifest, to: "demo.json")
+    private static func outcome(of report: PreloadReport) -> String {
+        switch report.outcome {
+        case .current: "nothing differs, nothing is fetched"
+        case .changed: "\(report.fetched) fetched, verified, and served from now on"
+        case .refused: "refused, and the last good set stays"
+        case .unreachable: "not to be had, and the last good set stays"
+        case .interrupted: "interrupted"
+        }
+    }
+
+    private static func checkBundle(_ larder: Larder, origin: String) async throws -> CheckReport {
         var options = CheckOptions()
         options.places = [.held]
-        options.bases = [origin]
-        return try await larder.check(manifest, options: options)
+        return try await larder.check(origin + DemoSite.manifestPath, options: options)
     }
 }

@@ -6,6 +6,11 @@ enum GCCommand {
         await terminal.attempt {
             let limit = try arguments.size(.maxSize)
             let larder = try arguments.larder
+            if arguments.has(.dryRun) {
+                let forecast = try await larder.forecastCollection(limit: limit)
+                terminal.say(arguments.has(.json) ? forecast.json : text(of: forecast, arguments))
+                return forecast.report.isWithinLimit ? .done : .incomplete
+            }
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(limit: limit, progress: watch.progress("Taking away what can go"))
@@ -15,16 +20,35 @@ enum GCCommand {
         }
     }
 
-    private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {
+    private static func text(of forecast: CollectionForecast, _ arguments: Arguments) -> String {
+        let report = forecast.report
+        var lines = forecast.visits.map { "visit \($0.number) of \($0.site)" } + forecast.urls
+        if lines.isEmpty { lines.append("nothing that is shown, or kept for a roll-back, would go") }
+        lines.append(
+            "\(Quantities.bytes(report.byteCountBefore)) now, about \(Quantities.bytes(report.byteCountAfter)) then: "
+                + taken(report, isDone: false))
+        if let obstacle = report.obstacle, !report.isWithinLimit {
+            lines.append("It would still be over the limit: \(text(of: obstacle, report, arguments))")
+        }
+        let limit = report.limit.map { ["--max-size", "\($0.byteCount)"] } ?? []
+        lines.append("Nothing was taken; to take it: \(arguments.command("gc", limit))")
+        return lines.joined(separator: "\n")
+    }
+
+    private static func taken(_ report: CollectionReport, isDone: Bool) -> String {
         let gone = [
             report.droppedVisits > 0 ? "\(Quantities.count(report.droppedVisits, "visit")) dropped" : nil,
             report.evictedURLs > 0 ? "\(Quantities.count(report.evictedURLs, "URL")) evicted" : nil,
             report.removedBodies > 0
                 ? "\(Quantities.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
         ].compactMap { $0 }
+        return gone.isEmpty ? (isDone ? "nothing had to go" : "nothing has to go") : gone.joined(separator: ", ")
+    }
+
+    private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {
         var lines = [
             "\(Quantities.bytes(report.byteCountBefore)) before, \(Quantities.bytes(report.byteCountAfter)) now: "
-                + (gone.isEmpty ? "nothing had to go" : gone.joined(separator: ", "))
+                + taken(report, isDone: true)
         ]
         if report.evictedURLs > 0 {
             lines.append("What was evicted is missing now; to have it again: \(arguments.command("update"))")

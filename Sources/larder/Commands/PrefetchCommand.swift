@@ -16,7 +16,8 @@ enum PrefetchCommand {
                 }
             }
             terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
-            return worse(status(of: report, terminal), try await collect(arguments, terminal))
+            let status = status(of: report, isStrict: arguments.has(.strict), terminal)
+            return worse(status, try await collect(arguments, terminal))
         }
     }
 
@@ -39,12 +40,18 @@ enum PrefetchCommand {
         return manifest
     }
 
-    static func status(of report: PrefetchReport, _ terminal: Terminal) -> ExitStatus {
+    static func status(of report: PrefetchReport, isStrict: Bool, _ terminal: Terminal) -> ExitStatus {
         if report.isInterrupted { return .interrupted }
         if report.hasShrunk {
             terminal.fail(
                 "\(report.site): less than half of its pages came, as when a login or the portal of a network answers, so that "
                     + "the visit is not served; if that is right, run the same command with --allow-shrink")
+            return .incomplete
+        }
+        if let wall = report.wall {
+            terminal.fail(
+                "\(report.site): \(wall), so that the visit is not served; give larder what logs in (--cookies FILE, --user) and "
+                    + "run the same command again or, if that is the site, run it with --allow-shrink")
             return .incomplete
         }
         if report.isHeldBack {
@@ -55,6 +62,12 @@ enum PrefetchCommand {
         }
         if let failure = report.manifestFailure {
             terminal.fail("\(failure); the last known manifest of \(report.site) holds")
+        }
+        if let good = report.lastGood {
+            let failed = report.missing.first { !$0.isGone }.map { "\($0.url): \($0.reason)" }
+            let reason = failed ?? "not enough could be had"
+            terminal.fail("\(reason); visit \(good.visit) of \(good.date) is served as before")
+            return isStrict ? .incomplete : .done
         }
         guard report.isPublished else {
             let reason =

@@ -18,7 +18,8 @@ enum UpdateCommand {
                 terminal.say(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(ExitStatus.done) {
-                PrefetchCommand.worse($0, PrefetchCommand.status(of: $1, terminal))
+                PrefetchCommand.worse(
+                    $0, PrefetchCommand.status(of: $1, isStrict: arguments.has(.strict), terminal))
             }
             return PrefetchCommand.worse(status, try await PrefetchCommand.collect(arguments, terminal))
         }

@@ -8,6 +8,32 @@ enum DemoSite {
     /// The manifest that names the site's bundle and its MD5: manifests/demo.json.
     static var manifest: [UInt8] { PackageResources.demo_json }
 
+    /// What the site has of its bundle, and what its manifest says of it.
+    enum Release: Sendable {
+        case first
+        /// A new one is announced, and something else is sent.
+        case broken, second
+    }
+
+    static let manifestPath = "/bundles.json"
+    private static let bundlePath = "/bundles/main.weex.js"
+    private static let second = Array("// release 2\n".utf8)
+    private static let secondManifest = Array(
+        """
+        {"site": "demo", "start": ["/"], "bundles": [
+            {"url": "/bundles/main.weex.js", "md5": "b1da4f7676daa2df6e4da7bd4519bbe6"}]}
+        """.utf8)
+
+    /// Of a release, where its files differ from those of the first.
+    static func file(at target: String, of release: Release) -> File? {
+        switch target {
+        case manifestPath: File(type: "application/json", body: release == .first ? manifest : secondManifest)
+        case bundlePath where release == .broken: File(type: "text/html", body: Array("<h1>Log in first</h1>".utf8))
+        case bundlePath where release == .second: File(type: "text/javascript", body: second)
+        default: file(at: target)
+        }
+    }
+
     /// The file at a request's target, whatever its query; nil when the site has none there.
     static func file(at target: String) -> File? {
         let path = String(target.prefix { $0 != "?" })

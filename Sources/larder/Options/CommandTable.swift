@@ -175,14 +175,15 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "gc", operands: "", operandCount: 0...0,
             summary: "remove what nothing refers to, and what is beyond a size",
-            examples: ["larder gc", "larder gc --max-size 2G"],
-            options: [.store, .maxSize, .json, .quiet, .progress],
+            examples: ["larder gc", "larder gc --max-size 2G", "larder gc --max-size 2G --dry-run"],
+            options: [.store, .maxSize, .dryRun, .json, .quiet, .progress],
             notes: [
                 """
                 First visits that are not served go, the oldest first, then what was not served for the longest time;
                 never what is pinned. What is evicted is fetched again by the next prefetch of its site. k, M, G and T
                 are powers of 1000, kiB, MiB, GiB and TiB powers of 1024. Exit status 1 says that the larder is still
-                larger than that.
+                larger than that. --dry-run lists by name what would go, and takes nothing; it needs room for a copy of the
+                database in $TMPDIR.
                 """
             ], run: GCCommand.run),
         CommandEntry(

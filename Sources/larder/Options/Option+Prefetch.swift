@@ -3,11 +3,11 @@ internal import LarderKit
 /// What `prefetch`, `update` and `plan` understand.
 extension Option {
     static let prefetch: [Option] =
-        [.store, .json, .quiet, .verbose, .progress, .base, .manifest] + scopeOptions + mannerOptions + heldOptions
-        + networkOptions + identityOptions
+        [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
+        + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
-        [.store, .json, .quiet, .verbose, .progress]
+        [.store, .json, .quiet, .verbose, .progress, .strict]
         + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
@@ -112,7 +112,8 @@ extension Option {
 
     static let allowShrink = Option(
         name: "--allow-shrink", value: nil,
-        help: "serve a visit that has less than half of the pages of the one before", standard: nil, group: .held)
+        help: "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
+        standard: nil, group: .held)
 
     static let proxy = Option(
         name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",

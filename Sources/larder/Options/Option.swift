@@ -79,6 +79,9 @@ struct Option: Sendable, Equatable {
     static let maxSize = Option(
         name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
         standard: "no limit")
+    static let dryRun = Option(
+        name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
+        place: .commandLine)
     static let hour = Option(
         name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
     static let help = Option(

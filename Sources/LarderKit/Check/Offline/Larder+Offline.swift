@@ -1,3 +1,4 @@
+internal import Bundles
 internal import Crawl
 internal import Fetch
 internal import Store
@@ -6,7 +7,8 @@ internal import Web
 extension Larder {
     /// Proves that a site can be had offline: walks from its start everything that its pages need, by the links as they are
     /// kept, and compares every body with its size and SHA-256. What is missing is told with the pages that lead to it, and
-    /// apart from what the site itself says is gone. Opens no socket.
+    /// apart from what the site itself says is gone. Opens no socket. What is damaged is marked: the next who fetches loads it
+    /// again.
     ///
     /// - Parameter site: by its name, its address or its host.
     /// - Throws: `LarderError` of kind `.input` when the larder does not hold the site, `.machine` when there is no larder, or
@@ -34,12 +36,18 @@ extension Larder {
             } catch {
                 throw LarderError(.input, error.description)
             }
+            let bundles = try bundles(of: held, settings)
+            let start = settings.manifest?.isAlone == true ? [] : held.start
             do throws(StoreError) {
                 var walk = OfflineWalk(reader, scope, settings)
-                try reader.steadily { () throws(StoreError) in try walk.run(held, interruption) }
+                try reader.steadily { () throws(StoreError) in
+                    try walk.run(held, start: start, bundles: bundles, interruption)
+                }
                 let faults = try BodyProof.faults(
                     of: walk.bodies, in: folder, isQuick: options.isQuick, interruption,
                     progress: options.progress)
+                let damaged = zip(walk.bodies, faults).filter { $1?.verdict == .mismatch }.map(\.0.sha256)
+                try NoteBook.mark(damaged: damaged, in: folder)
                 report = CheckReport(
                     subject: .site(held.name), places: ["held"], items: walk.items(faults), failsOn: options.failsOn)
             } catch {
@@ -48,5 +56,14 @@ extension Larder {
             guard !interruption.isRequested else { throw .interrupted }
             return report
         }
+    }
+
+    /// Those of the manifest that is in force.
+    private func bundles(
+        of site: Site, _ plan: SitePlan
+    ) throws(LarderError) -> [(href: String, isRequired: Bool)] {
+        guard let manifest = plan.manifest, let kept = try keptManifest(of: site.name) else { return [] }
+        let source = try ManifestSource(kept, options: manifest.checkOptions())
+        return try CheckTarget.all(of: source).map { ($0.urls[0].key.href, $0.bundle.isRequired) }
     }
 }

@@ -33,8 +33,16 @@ struct OfflineWalk {
         leftOut = settings.leftOut
     }
 
-    mutating func run(_ site: Site, _ interruption: Interruption) throws(StoreError) {
-        for start in site.start { hear(start, from: -1, depth: 0, isStart: true) }
+    /// - Parameters:
+    ///   - start: where the site starts; nowhere for one that is its bundles.
+    ///   - bundles: what its manifest lists.
+    mutating func run(
+        _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)], _ interruption: Interruption
+    ) throws(StoreError) {
+        for start in start { hear(start, from: -1, depth: 0, isStart: true) }
+        for bundle in bundles {
+            hear(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
+        }
         try goOn(interruption)
         // Pages that a sitemap named, and no other page.
         var others: [String] = []

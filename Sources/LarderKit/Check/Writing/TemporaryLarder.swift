@@ -8,7 +8,7 @@ struct TemporaryLarder {
     /// - Throws: `LarderError` of kind `.machine` when there is no place for it.
     init() throws(LarderError) {
         let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(base)/larder-manifest-XXXXXX".utf8CString)
+        var template = Array("\(base)/larder-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw LarderError(
                 .machine,

@@ -1,0 +1,127 @@
+internal import Markup
+internal import Store
+internal import Web
+
+/// What stands in the way of a whole site, so that what came is not the site.
+package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
+    /// Whoever asks for the start gets to a login: where that is.
+    case login(String)
+    /// So many addresses answered with one form to be sent, as the portal of a network does.
+    case portal(pages: Int)
+
+    package var description: String {
+        switch self {
+        case .login(let place): "the start leads to a login, \(place), and hardly anything else came"
+        case .portal(let pages): "\(pages) pages are one and the same form, as from the portal of a network"
+        }
+    }
+
+    /// Looks at a visit all of which is stored. Nil where nothing stands in the way.
+    ///
+    /// It takes much to be called one: a site may have a login on every page, be a single page, or show one page at all of its
+    /// addresses and leave the rest to its scripts.
+    static func found(
+        in visit: Int64, start: [WebURL], _ reader: StoreReader
+    ) throws(StoreError) -> SiteWall? {
+        // Of most sites the start says enough.
+        if let wall = try loginWall(before: start, visit, reader) { return wall }
+        guard let first = start.first, let found = try page(at: first, visit, reader) else { return nil }
+        if try isShown(found, besides: visit, reader) { return nil }
+        let bytes = try reader.content(of: found.body)?.load() ?? []
+        guard LoginWords.isForm(bytes.span) else { return nil }
+        let pages = try pages(of: visit, reader)
+        let isAlike = pages.allSatisfy { $0.body?.id == found.body.id }
+        return isAlike && pages.count >= fewestAlike ? .portal(pages: pages.count) : nil
+    }
+
+    /// As many pages as a login leads to: terms, help, other languages.
+    private static let fewPages = 5
+    private static let fewestAlike = 4
+
+    private static func pages(of visit: Int64, _ reader: StoreReader) throws(StoreError) -> [StoredResponse] {
+        var pages: [StoredResponse] = []
+        try reader.eachResponse(ofVisit: visit) { response in
+            if response.role == 0, response.status < 300, response.request == .get, response.body != nil {
+                pages.append(response)
+            }
+        }
+        return pages
+    }
+
+    private static func loginWall(
+        before start: [WebURL], _ visit: Int64, _ reader: StoreReader
+    ) throws(StoreError) -> SiteWall? {
+        var places: [String] = []
+        for url in start {
+            guard let place = try loginPlace(of: url, visit, reader) else { return nil }
+            places.append(place)
+        }
+        let others = try pages(of: visit, reader).count { !isLogin($0) }
+        guard others <= fewPages, let place = places.first else { return nil }
+        return .login(place)
+    }
+
+    private static func isLogin(_ page: StoredResponse) -> Bool {
+        if let title = page.body?.title, LoginWords.areSaid(in: title) { return true }
+        return WebURL(page.href).map { LoginWords.areSaid(by: $0) } ?? false
+    }
+
+    /// What readers see already, somebody has said to be right.
+    private static func isShown(
+        _ page: Page, besides visit: Int64, _ reader: StoreReader
+    ) throws(StoreError) -> Bool {
+        guard let shown = try reader.response(for: page.url.href), shown.visit != visit else { return false }
+        return shown.body?.id == page.body.id
+    }
+
+    private struct Page {
+        let url: WebURL
+        let body: StoredBody
+        /// A redirect leads there, and not only to another way of writing the address.
+        let isElsewhere: Bool
+    }
+
+    /// The page of HTML that the address leads to.
+    private static func page(
+        at start: WebURL, _ visit: Int64, _ reader: StoreReader
+    ) throws(StoreError) -> Page? {
+        var url = start
+        var isElsewhere = false
+        for _ in 0...20 {
+            guard let response = try reader.response(for: url.href, ofVisit: visit) else { return nil }
+            let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url)
+            if redirect == nil {
+                guard let body = response.body, body.format == .html else { return nil }
+                return Page(url: url, body: body, isElsewhere: isElsewhere)
+            }
+            guard let target = redirect?.url else { return nil }
+            isElsewhere = isElsewhere || target.path != url.path || !target.isSameSiteName(as: url)
+            url = target
+        }
+        return nil
+    }
+
+    /// Where the address leads to, when that is a login and not what was asked for.
+    private static func loginPlace(
+        of start: WebURL, _ visit: Int64, _ reader: StoreReader
+    ) throws(StoreError) -> String? {
+        if LoginWords.areSaid(by: start) { return nil }
+        guard let found = try page(at: start, visit, reader) else { return nil }
+        let isTitled = found.body.title.map(LoginWords.areSaid) ?? false
+        let isNamed = found.isElsewhere && LoginWords.areSaid(by: found.url)
+        guard isTitled || isNamed else { return nil }
+        if try isShown(found, besides: visit, reader) { return nil }
+        let bytes = try reader.content(of: found.body)?.load() ?? []
+        // Who leads elsewhere to ask may do it in several steps, the password last.
+        let asks = isNamed ? LoginWords.hasField(bytes.span) : LoginWords.isAsked(in: bytes.span)
+        return asks ? found.url.href : nil
+    }
+}
+
+extension WebURL {
+    /// The same host but for `www.`.
+    fileprivate func isSameSiteName(as other: WebURL) -> Bool {
+        func bare(_ host: String) -> Substring { host.hasPrefix("www.") ? host.dropFirst(4) : host[...] }
+        return bare(host) == bare(other.host)
+    }
+}

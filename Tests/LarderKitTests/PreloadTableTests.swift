@@ -1,0 +1,206 @@
+import Digest
+import Glibc
+import Store
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+/// What becomes of a manifest's bundles, whatever form it has, whatever has happened since, and whoever fetches; with the
+/// requests that the origin got.
+@Suite struct PreloadTableTests {
+    private let scratch: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: scratch.file("store"))
+        origin.on("/robots.txt", .failure(404))
+        origin.on("/", .page("<title>Home</title>"))
+        for (name, text) in ["one": "a", "two": "b"] { serve(name, text) }
+        try publish(["one": "a", "two": "b"])
+    }
+
+    enum Form: CaseIterable {
+        case checksums, checksumsInFile, ours, weex
+    }
+
+    enum Event: CaseIterable {
+        /// Nothing happened.
+        case agrees
+        /// A bundle has a new release, and another has come beside.
+        case differs, new
+        /// There is a new release of one, and the server does not have it, or sends something else.
+        case gone, lies
+        /// On the disk, and somebody has found it.
+        case damaged
+        case down
+        /// A run for a new release ended in between.
+        case killed
+    }
+
+    enum Verb: CaseIterable {
+        case preload, prefetch, update
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        let form: Form
+        let event: Event
+        let verb: Verb
+        var testDescription: String { "\(verb) of \(form): \(event)" }
+
+        static let all = Form.allCases.flatMap { form in
+            Event.allCases.flatMap { event in
+                Verb.allCases.map { Row(form: form, event: event, verb: $0) }
+            }
+        }
+    }
+
+    /// Too large for the database, so that the disk can damage it.
+    private static func body(_ text: String) -> String { String(repeating: text, count: 5000) }
+
+    private func serve(_ name: String, _ text: String) {
+        origin.on("/js/\(name).js", .file(Self.body(text), type: "text/javascript"))
+    }
+
+    /// In all forms.
+    private func publish(_ bundles: KeyValuePairs<String, String>) throws {
+        let sums = bundles.map { ($0, DigestStream.digest(.md5, of: Array(Self.body($1).utf8).span).hex) }
+        let list = sums.map { "\($1)  js/\($0).js\n" }.joined()
+        origin.on("/SUMS", .file(list, type: "text/plain"))
+        try scratch.write(list, to: "SUMS")
+        let ours = sums.map { "{\"url\": \"/js/\($0).js\", \"md5\": \"\($1)\"}" }.joined(separator: ",")
+        origin.on("/site.json", .file("{\"start\": [\"/\"], \"bundles\": [\(ours)]}", type: "application/json"))
+        let weex = sums.map { "{\"page\": \"\($0)\", \"h5\": \"\", \"js\": \"js/\($0).js\", \"md5\": \"\($1)\"}" }
+        let md5 = sums.map(\.1).first ?? ""
+        origin.on(
+            "/weex",
+            .file(
+                "{\"md5\": \"\(md5)\", \"version\": \"1\", \"pages\": [\(weex.joined(separator: ","))]}",
+                type: "text/plain"))
+    }
+
+    private func manifest(_ form: Form) -> (name: String, base: String?) {
+        switch form {
+        case .checksums: (origin.url("/SUMS"), nil)
+        case .checksumsInFile: (scratch.file("SUMS"), origin.url("/"))
+        case .ours: (origin.url("/site.json"), nil)
+        case .weex: (origin.url("/weex"), nil)
+        }
+    }
+
+    private enum Ending {
+        /// What is fetched is served, or nothing had to be.
+        case served
+        case heldBack
+        /// Not all could be had: the last good set is served.
+        case lastGood
+    }
+
+    private func run(_ verb: Verb, _ form: Form) async throws -> Ending {
+        let (name, base) = manifest(form)
+        let reports: [PrefetchReport]
+        switch verb {
+        case .preload:
+            var options = PreloadOptions()
+            options.base = base
+            let report = try await larder.preload(name, options: options)
+            #expect(report.isServed || report.outcome == .interrupted)
+            switch report.outcome {
+            case .current, .changed: return .served
+            case .refused: return .heldBack
+            case .unreachable, .interrupted: return .lastGood
+            }
+        case .prefetch: reports = [try await larder.prefetch(manifest: name, base: base)]
+        case .update: reports = try await larder.update()
+        }
+        #expect(reports.count == 1)
+        let report = try #require(reports.first)
+        if report.isPublished { return .served }
+        #expect(report.isHeldBack || report.lastGood != nil || report.isInterrupted)
+        return report.isHeldBack ? .heldBack : .lastGood
+    }
+
+    /// What readers see of a bundle, in one letter.
+    private func shown(_ name: String) throws -> String {
+        let reader = try StoreReader(larder.folder)
+        let body = try reader.response(for: origin.url("/js/\(name).js"))?.body
+        let bytes = try body.flatMap { try reader.content(of: $0) }?.load() ?? []
+        let text = String(decoding: bytes.prefix(1), as: UTF8.self)
+        return bytes == Array(Self.body(text).utf8) ? text : "?"
+    }
+
+    private func happen(_ event: Event, _ row: Row) async throws {
+        switch event {
+        case .agrees: break
+        case .down: origin.stop()
+        case .differs:
+            serve("two", "c")
+            try publish(["one": "a", "two": "c"])
+        case .new:
+            serve("three", "d")
+            try publish(["one": "a", "two": "b", "three": "d"])
+        case .gone, .lies:
+            if event == .gone { origin.on("/js/two.js", .failure(404)) } else { serve("two", "x") }
+            try publish(["one": "a", "two": "c"])
+        case .damaged:
+            let pack = try #require(scratch.names(in: "store/packs").first)
+            let file = open(scratch.file("store/packs/\(pack)"), O_WRONLY)
+            #expect(pwrite(file, "!", 1, 100) == 1)
+            close(file)
+            #expect(try await !larder.inspect().isSound)
+        case .killed:
+            serve("one", "e")
+            serve("two", "c")
+            try publish(["one": "e", "two": "c"])
+            origin.hold("/js/two.js")
+            origin.forgetRequests()
+            let task = Task { try await run(row.verb, row.form) }
+            while origin.requests(to: "/js/two.js").isEmpty { await Task.yield() }
+            task.cancel()
+            _ = try? await task.value
+            origin.release("/js/two.js")
+            #expect(try shown("one") == "a" && shown("two") == "b")
+        }
+    }
+
+    @Test(arguments: Row.all)
+    func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws {
+        #expect(try await run(row.verb == .preload ? .preload : .prefetch, row.form) == .served)
+        #expect(try shown("one") == "a" && shown("two") == "b")
+        try await happen(row.event, row)
+        origin.forgetRequests()
+        let ending = try await run(row.verb, row.form)
+
+        let asked = origin.requests.map(\.target).filter { $0.hasPrefix("/js/") }
+        var set = ["a", "b"]
+        switch row.event {
+        case .agrees:
+            #expect(asked.isEmpty && ending == .served)
+        case .differs:
+            #expect(asked == ["/js/two.js"] && ending == .served)
+            set = ["a", "c"]
+        case .new:
+            #expect(asked == ["/js/three.js"] && ending == .served)
+            #expect(try shown("three") == "d")
+        case .gone, .lies:
+            #expect(asked == ["/js/two.js"] && ending == .heldBack)
+        case .damaged:
+            #expect(asked.count == 1 && ending == .served)
+            #expect(try await larder.inspect().isSound)
+        case .down:
+            // What is wanted is held, where nobody has to be asked what that is.
+            #expect(ending == .lastGood || row.form != .ours)
+        case .killed:
+            #expect(asked.contains("/js/two.js") && asked.count <= 2 && ending == .served)
+            set = ["e", "c"]
+        }
+        #expect(try [shown("one"), shown("two")] == set)
+        if row.event != .down {
+            let manifests = origin.requests.count { ["/SUMS", "/site.json", "/weex"].contains($0.target) }
+            #expect(manifests == (row.form == .checksumsInFile ? 0 : 1))
+        }
+    }
+}
