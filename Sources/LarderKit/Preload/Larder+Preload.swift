@@ -188,6 +188,8 @@ extension PreloadReport {
 
 /// Looks up what is held of a manifest's bundles.
 private enum PreloadShelf {
+    private static let together = 1000
+
     static func plan(
         _ gate: BundleGate, _ site: Site?, _ folder: StoreFolder
     ) throws(LarderError) -> PreloadPlan {
@@ -202,22 +204,31 @@ private enum PreloadShelf {
             let hidden = site.flatMap { site in site.visits.last { $0.id > site.published ?? 0 }?.id }
             var held: [(bundle: Bundle, holding: PreloadPlan.Holding)] = []
             held.reserveCapacity(bundles.count)
-            for (url, bundle) in bundles {
-                var holding = PreloadPlan.Holding()
-                if let shown = try reader.response(for: url.href), shown.status < 400 {
-                    holding.isOwn = own.contains(shown.visit)
-                    if let hidden, holding.isOwn {
-                        holding.isCovered = try reader.response(for: url.href, shownBy: hidden)?.visit != shown.visit
-                    }
-                    let body = if let own = shown.body { own } else { try reader.body(at: url) }
-                    if let body {
-                        holding.shown = try version(of: body, bundle, shelf, reader, &md5s)
+            var rest = bundles[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(Self.together)
+                rest = rest.dropFirst(Self.together)
+                // A transaction for each look-up takes longer than the look-up.
+                try reader.steadily { () throws(StoreError) in
+                    for (url, bundle) in some {
+                        var holding = PreloadPlan.Holding()
+                        if let shown = try reader.response(for: url.href), shown.status < 400 {
+                            holding.isOwn = own.contains(shown.visit)
+                            if let hidden, holding.isOwn {
+                                let next = try reader.response(for: url.href, shownBy: hidden)
+                                holding.isCovered = next?.visit != shown.visit
+                            }
+                            let body = if let own = shown.body { own } else { try reader.body(at: url) }
+                            if let body {
+                                holding.shown = try version(of: body, bundle, shelf, reader, &md5s)
+                            }
+                        }
+                        if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
+                            holding.isElsewhere = try shelf.response(for: url, as: bundle) != nil
+                        }
+                        held.append((bundle, holding))
                     }
                 }
-                if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
-                    holding.isElsewhere = try shelf.response(for: url, as: bundle) != nil
-                }
-                held.append((bundle, holding))
             }
             try md5s.keep(in: folder)
             return PreloadPlan(held)

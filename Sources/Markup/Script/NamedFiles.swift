@@ -8,19 +8,43 @@ package enum NamedFiles {
     /// The addresses, absolute or from `//` on, each as often as it stands there.
     package static func addresses(in script: Span<UInt8>) -> [[UInt8]] {
         script.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return [] }
             var found: [[UInt8]] = []
             var index = 0
-            while index < bytes.count, found.count < mostFiles {
-                let quote = bytes[index]
-                index += 1
-                guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") || quote == UInt8(ascii: "`"),
-                    let address = address(in: bytes, from: index, to: quote)
+            // Two slashes are rarer than quotes.
+            while found.count < mostFiles {
+                let slash = base.find(UInt8(ascii: "/"), from: index, to: bytes.count)
+                guard slash < bytes.count else { break }
+                index = slash + 1
+                guard let start = start(in: bytes, before: slash),
+                    let address = address(in: bytes, from: start, to: bytes[start - 1])
                 else { continue }
                 found.append(address)
-                index += address.count
+                index = start + address.count
             }
             return found
         }
+    }
+
+    /// Where the string begins of which this is the first slash of two, with at most a scheme before it.
+    private static func start(in bytes: Bytes, before slash: Int) -> Int? {
+        let isEscaped = slash > 0 && bytes[slash - 1] == UInt8(ascii: "\\")
+        let second = slash + 1
+        guard second < bytes.count, bytes[second] == UInt8(ascii: "/") || isEscapedSlash(bytes, second) else {
+            return nil
+        }
+        let end = isEscaped ? slash - 1 : slash
+        return schemes.lazy.map { (end - $0.utf8CodeUnitCount, $0) }.first { start, scheme in
+            start > 0 && isQuote(bytes[start - 1])
+                && bytes[start..<end].elementsEqual(
+                    UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
+        }?.0
+    }
+
+    private static let schemes: [StaticString] = ["", "http:", "https:"]
+
+    private static func isQuote(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
     }
 
     private static func address(in bytes: Bytes, from start: Int, to quote: UInt8) -> [UInt8]? {
