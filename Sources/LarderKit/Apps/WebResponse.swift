@@ -58,3 +58,36 @@ public struct WebResponse: Sendable, Equatable {
 /// Asked before a response is stored, on a thread of larder's: returns it as it is to be stored, with other fields, another body
 /// or another lifetime, or nil to have it not stored. What a digest is required of cannot be edited out of it: that is refused.
 public typealias WillStore = @Sendable (WebResponse) -> WebResponse?
+
+/// How to load an URL.
+public struct LoadOptions: Sendable {
+    public var network = NetworkOptions()
+    /// What the app wants otherwise than servers say, before what its sites' rules say; see `larder help rules`.
+    public var rules: [String] = []
+    /// Asked before a response is stored.
+    public var willStore: WillStore?
+
+    public init() {}
+}
+
+/// What an URL answered, and where that came from.
+public struct LoadReport: Sendable, Equatable {
+    public enum Source: String, Sendable, CaseIterable {
+        /// It is held, and nobody was asked.
+        case held
+        /// It is held, its time is up, and its server was not asked, does not answer, or is being asked behind.
+        case stale
+        /// It is held, and its server says that it still holds.
+        case confirmed
+        /// Its server sent it.
+        case loaded
+    }
+
+    /// With the URL where redirects led.
+    public let response: WebResponse
+    public let source: Source
+    /// Why what was loaded is not held from now on; nil where it is.
+    public internal(set) var notStored: String?
+
+    public var body: [UInt8] { response.body }
+}

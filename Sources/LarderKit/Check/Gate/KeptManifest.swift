@@ -57,13 +57,9 @@ extension Larder {
         guard folder.exists else { return requirements }
         do throws(StoreError) {
             let reader = try StoreReader(folder)
-            // Of two that require different things of one body, the younger visit is the one that readers see.
-            for site in try reader.sites().sorted(by: { $0.published ?? 0 > $1.published ?? 0 }) where site.name != own
-            {
-                guard let plan = SitePlan(text: site.settings).manifest,
-                    let kept = try keptManifest(of: site.name, reader)
-                else { continue }
-                requirements.add(try plan.requirements(of: kept))
+            for manifest in try ManifestInForce.all(reader) where manifest.site != own {
+                guard let kept = try KeptManifest(manifest.row, reader) else { continue }
+                requirements.add(try manifest.plan.requirements(of: kept))
             }
             return requirements
         } catch {
@@ -73,26 +69,39 @@ extension Larder {
     }
 }
 
+/// The manifest by which a site's bundles are held against their digests, and where it is kept.
+private struct ManifestInForce {
+    let site: String
+    let settings: String
+    let plan: ManifestPlan
+    let row: StoredResponse
+
+    /// Of two that require different things of one body, the younger visit is the one that readers see: it comes first.
+    static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
+        var all: [ManifestInForce] = []
+        for site in try reader.siteSettings() {
+            guard let plan = SitePlan(text: site.settings).manifest,
+                let row = try reader.response(for: site.name, request: .manifest)
+            else { continue }
+            all.append(ManifestInForce(site: site.name, settings: site.settings, plan: plan, row: row))
+        }
+        return all.sorted { $0.row.visit > $1.row.visit }
+    }
+}
+
 /// What the manifests in force require, read again when they have changed. Any thread may ask.
 final class RequirementsInForce: Sendable {
     private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
 
     func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
-        var (key, found): ([String], [(plan: ManifestPlan, row: StoredResponse)]) = ([], [])
-        for site in try reader.siteSettings() {
-            guard let plan = SitePlan(text: site.settings).manifest,
-                let row = try reader.response(for: site.name, request: .manifest)
-            else { continue }
-            key += [site.name, site.settings, "\(row.visit) \(row.body?.id ?? 0)"]
-            found.append((plan, row))
-        }
+        let manifests = try ManifestInForce.all(reader)
+        let key = manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
         if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) { return requirements }
         var requirements = Requirements()
-        // Of two that require different things of one body, the younger visit is the one that readers see.
-        for (plan, row) in found.sorted(by: { $0.row.visit > $1.row.visit }) {
-            guard let kept = try KeptManifest(row, reader) else { continue }
+        for manifest in manifests {
+            guard let kept = try KeptManifest(manifest.row, reader) else { continue }
             // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
-            if let required = try? plan.requirements(of: kept) { requirements.add(required) }
+            if let required = try? manifest.plan.requirements(of: kept) { requirements.add(required) }
         }
         known.withLock { $0 = (key, requirements) }
         return requirements

@@ -50,7 +50,7 @@ final class CopyRenderer {
         let form = DocumentForm(body)
         let sharing = copy.sharing
         if let bundle {
-            if bundle.isVerified, isPristine(form, copy.fields) {
+            if bundle.isVerified, isPristine(form, copy.fields, copy.url) {
                 return try pristine(copy, content, body.byteCount, source, bundle)
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
@@ -83,13 +83,11 @@ final class CopyRenderer {
     }
 
     /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the larder all the same.
-    private func isPristine(_ form: DocumentForm, _ stored: HTTPFields) -> Bool {
+    private func isPristine(_ form: DocumentForm, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = form != .other || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
-        return !isRootsWorkerAsked && (form == .other ? !isStyle : !isShown)
+        return !isRootsWorker(url) && (form == .other ? !isStyle : !isShown)
     }
-
-    private var isRootsWorkerAsked: Bool { isWorker && layout.root != nil }
 
     private func pristine(
         _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource, _ bundle: ShownBundle
@@ -114,7 +112,7 @@ final class CopyRenderer {
         _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         let form = DocumentForm(name: loaded.format.name)
-        if let bundle, bundle.isVerified, isPristine(form, stored) {
+        if let bundle, bundle.isVerified, isPristine(form, stored, url) {
             let outgoing =
                 fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
                 + bundle.fields
