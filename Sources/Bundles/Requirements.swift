@@ -27,8 +27,10 @@ package struct Requirements: Sendable, Equatable {
 extension Bundle {
     /// What the digests prove that are known of a body; nil where it takes others, which only the bytes give.
     package func finding(knowing digests: [Digest], byteCount: Int) -> Finding? {
-        let known = Set(digests.map(\.algorithm))
-        guard algorithms(of: .decoded).union(algorithms(of: .encoded)).isSubset(of: known) else { return nil }
+        for claim in claims {
+            guard let algorithm = claim.algorithm else { continue }
+            guard digests.contains(where: { $0.algorithm == algorithm }) else { return nil }
+        }
         return finding(on: Measurement(uncoded: Measurement.Body(byteCount: byteCount, digests: digests)))
     }
 }

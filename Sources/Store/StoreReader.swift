@@ -22,6 +22,7 @@ package final class StoreReader {
         }
         self.folder = folder
         connection = try Self.connect(folder)
+        try connection.execute("PRAGMA cache_size = -\(Limits.readerCacheKiB)", doing: "open")
         readers = ReadersLock(folder)
         findVisible = try connection.prepare(
             """
@@ -129,9 +130,7 @@ package final class StoreReader {
     package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
         switch try place(of: body) {
         case .database(let bytes): return bytes.count == body.byteCount
-        case .pack(let place):
-            guard Pack.canHold(place.start, Int64(body.byteCount)) else { return false }
-            return Pack(place.pack, in: folder).byteCount.map { $0 >= place.start + Int64(body.byteCount) } ?? false
+        case .pack(let place): return place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
         case .file(let path): return BodyContent.file(path: path).byteCount == body.byteCount
         case nil: return false
         }

@@ -3,6 +3,7 @@ import Glibc
 import Store
 import TestOrigin
 import Testing
+import Web
 
 @testable import LarderKit
 
@@ -43,6 +44,8 @@ import Testing
 
     enum Verb: CaseIterable {
         case preload, prefetch, update
+        /// A server that is up all the time, with a preload beside it, as `serve --preload` does it.
+        case serve
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -103,7 +106,7 @@ import Testing
         let (name, base) = manifest(form)
         let reports: [PrefetchReport]
         switch verb {
-        case .preload:
+        case .preload, .serve:
             var options = PreloadOptions()
             options.base = base
             let report = try await larder.preload(name, options: options)
@@ -130,6 +133,18 @@ import Testing
         let bytes = try body.flatMap { try reader.content(of: $0) }?.load() ?? []
         let text = String(decoding: bytes.prefix(1), as: UTF8.self)
         return bytes == Array(Self.body(text).utf8) ? text : "?"
+    }
+
+    /// What a server says of it, as soon as that is the text, and else when it has had time enough to see what is new.
+    private func served(_ name: String, _ text: String, by service: MirrorService) async throws -> RawResponse {
+        let address = try #require(service.address(of: origin.url("/js/\(name).js")).flatMap { WebURL($0) })
+        let deadline = ContinuousClock.now + .seconds(5)
+        while true {
+            let client = try RawClient(port: Int(service.port))
+            let answer = try client.get(address.target, host: "\(address.host):\(service.port)")
+            if answer.text == Self.body(text) || ContinuousClock.now > deadline { return answer }
+            try await Task.sleep(for: .milliseconds(20))
+        }
     }
 
     private func happen(_ event: Event, _ row: Row) async throws {
@@ -168,8 +183,11 @@ import Testing
 
     @Test(arguments: Row.all)
     func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws {
-        #expect(try await run(row.verb == .preload ? .preload : .prefetch, row.form) == .served)
+        #expect(try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form) == .served)
         #expect(try shown("one") == "a" && shown("two") == "b")
+        let service = row.verb == .serve ? try larder.serve(port: 0, threads: 1) : nil
+        defer { service?.stop() }
+        if let service { _ = try await served("two", "b", by: service) }
         try await happen(row.event, row)
         origin.forgetRequests()
         let ending = try await run(row.verb, row.form)
@@ -198,6 +216,15 @@ import Testing
             set = ["e", "c"]
         }
         #expect(try [shown("one"), shown("two")] == set)
+        if let service {
+            for (name, text) in zip(["one", "two"], set) {
+                let answer = try await served(name, text, by: service)
+                #expect(answer.text == Self.body(text))
+                let md5 = DigestStream.digest(.md5, of: Array(Self.body(text).utf8).span).hex
+                #expect(answer["Larder-Bundle"] == "verified; md5=\(md5)")
+                #expect(answer["ETag"] != nil && answer["Repr-Digest"]?.contains("md5=") == true)
+            }
+        }
         if row.event != .down {
             let manifests = origin.requests.count { ["/SUMS", "/site.json", "/weex"].contains($0.target) }
             #expect(manifests == (row.form == .checksumsInFile ? 0 : 1))

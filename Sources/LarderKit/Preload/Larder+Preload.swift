@@ -202,36 +202,42 @@ private enum PreloadShelf {
             let own = Set(site?.visits.map(\.id) ?? [])
             // What a visit has that was not published comes to light with the next that is.
             let hidden = site.flatMap { site in site.visits.last { $0.id > site.published ?? 0 }?.id }
-            var held: [(bundle: Bundle, holding: PreloadPlan.Holding)] = []
-            held.reserveCapacity(bundles.count)
-            var rest = bundles[...]
+            var held = [PreloadPlan.Holding](repeating: .init(), count: bundles.count)
+            // In the store's own order, which reads neighbours together.
+            let hrefs = bundles.map(\.url.href)
+            var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
             while !rest.isEmpty {
                 let some = rest.prefix(Self.together)
                 rest = rest.dropFirst(Self.together)
                 // A transaction for each look-up takes longer than the look-up.
                 try reader.steadily { () throws(StoreError) in
-                    for (url, bundle) in some {
+                    let shown = try reader.shown(some.map { hrefs[$0] })
+                    for index in some {
+                        let (url, bundle) = bundles[index]
                         var holding = PreloadPlan.Holding()
-                        if let shown = try reader.response(for: url.href), shown.status < 400 {
+                        if let shown = shown[hrefs[index]], shown.status < 400 {
                             holding.isOwn = own.contains(shown.visit)
                             if let hidden, holding.isOwn {
                                 let next = try reader.response(for: url.href, shownBy: hidden)
                                 holding.isCovered = next?.visit != shown.visit
                             }
-                            let body = if let own = shown.body { own } else { try reader.body(at: url) }
-                            if let body {
-                                holding.shown = try version(of: body, bundle, shelf, reader, &md5s)
+                            if let body = shown.body {
+                                holding.shown = try version(
+                                    of: body, isThere: shown.isThere, bundle, shelf, reader, &md5s)
+                            } else if let body = try reader.body(at: url) {
+                                holding.shown = try version(
+                                    of: body, isThere: reader.isThere(body), bundle, shelf, reader, &md5s)
                             }
                         }
                         if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
                             holding.isElsewhere = try shelf.response(for: url, as: bundle) != nil
                         }
-                        held.append((bundle, holding))
+                        held[index] = holding
                     }
                 }
             }
             try md5s.keep(in: folder)
-            return PreloadPlan(held)
+            return PreloadPlan(zip(bundles, held).map { ($0.bundle, $1) })
         } catch {
             if error.reason == .missing { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
             throw LarderError(error)
@@ -239,17 +245,18 @@ private enum PreloadShelf {
     }
 
     private static func version(
-        of body: StoredBody, _ bundle: Bundle, _ shelf: BundleShelf, _ reader: StoreReader, _ md5s: inout KnownMD5s
+        of body: StoredBody, isThere: Bool, _ bundle: Bundle, _ shelf: BundleShelf, _ reader: StoreReader,
+        _ md5s: inout KnownMD5s
     ) throws(StoreError) -> PreloadPlan.Holding.Version? {
         guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
         var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
-        let (isThere, isDamaged) = (try reader.isThere(body), try shelf.isDamaged(body))
+        let isDamaged = try shelf.isDamaged(body)
         version.isSound = isThere && !isDamaged
         guard version.isSound else { return version }
-        let wanted = bundle.algorithms(of: .decoded)
+        let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
         if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }
         // Others are nowhere kept.
-        if !wanted.isSubset(of: [.md5, .sha256]), let content = try reader.content(of: body) {
+        if !wanted.allSatisfy({ $0 == .md5 || $0 == .sha256 }), let content = try reader.content(of: body) {
             version.digests = try content.measurement(for: bundle).decoded.digests
         }
         return version

@@ -67,4 +67,10 @@ struct Pack: Equatable {
 struct PackPlace: Equatable {
     let pack: Int64
     let start: Int64
+
+    /// Whether a pack of that size, nil for one that is gone, reaches to the end of such a body.
+    func holds(_ byteCount: Int, ofPack packByteCount: Int64?) -> Bool {
+        guard let packByteCount, Pack.canHold(start, Int64(byteCount)) else { return false }
+        return packByteCount >= start + Int64(byteCount)
+    }
 }

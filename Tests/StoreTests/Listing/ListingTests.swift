@@ -1,3 +1,5 @@
+import Digest
+import Glibc
 import Store
 import TestOrigin
 import Testing
@@ -66,6 +68,31 @@ import Testing
             return taken < 4098
         }
         #expect(taken == min(count, 4098))
+    }
+
+    @Test(arguments: [0, 100]) func `many at once are shown as one at a time, few among many too`(others: Int) throws {
+        // In the database, in a pack, and in a file of its own.
+        let sizes = [("/x/db", 10), ("/x/pack", 100_000), ("/x/file", 2 << 20), ("/x/gone", 2 << 20)]
+        try visit(Dictionary(uniqueKeysWithValues: sizes.map { ($0, String(repeating: $0, count: $1)) }))
+        try visit(["/x/db": "newer"])
+        try visit(["/x/db": "of another site", "/x/own": "1"], site: "t")
+        try visit(["/x/open": "open", "/x/pack": "open"], isComplete: false)
+        try visit(Dictionary(uniqueKeysWithValues: (0..<others).map { ("/x/l\($0)", "\($0)") }), site: "u")
+        let reader = try StoreReader(folder)
+        let gone = try #require(try reader.response(for: "/x/gone")?.body)
+        let digest = try #require(Digest(.sha256, bytes: gone.sha256))
+        #expect(unlink(scratch.file("bodies/\(digest.hex)")) == 0)
+        let hrefs = (sizes.map(\.0) + ["/x/own", "/x/open", "/x/none"]).sorted()
+        let shown = try reader.shown(hrefs)
+        for href in hrefs {
+            let alone = try reader.response(for: href)
+            #expect(shown[href]?.visit == alone?.visit)
+            #expect(shown[href]?.status == alone?.status)
+            #expect(shown[href]?.body == alone?.body)
+            let isThere = try alone?.body.map { try reader.isThere($0) }
+            #expect(shown[href]?.isThere == isThere)
+            #expect(isThere == nil || isThere == (href != "/x/gone"))
+        }
     }
 
     @Test func `what is only linked to is neither listed nor near`() throws {

@@ -117,8 +117,9 @@ import Testing
         for number in 0..<500 { holds("\(number)", in: tier) }
         for number in 1000..<1300 { keep("\(number)", in: tier) }
         #expect(tier.byteCount == 1_000_000)
-        // 300 of the 500 that were not used again would be exact.
-        #expect((0..<500).count { holds("\($0)", in: tier) } > 490)
+        // All 500 that were used again would be exact. By chance a shard gets more that are new than it has that are old:
+        // in 20,000 throws of the dice it cost 19 at most. Without any order it were about 115.
+        #expect((0..<500).count { holds("\($0)", in: tier) } > 460)
         #expect((1000..<1300).allSatisfy { holds("\($0)", in: tier) })
     }
 
