@@ -33,6 +33,15 @@ import Testing
         }
     }
 
+    @Test func `every command stands in one group, the six that everyone needs in the first`() {
+        let grouped = CommandEntry.Group.allCases.flatMap(\.members).map(\.name)
+        #expect(grouped.sorted() == CommandEntry.all.map(\.name).sorted())
+        #expect(CommandEntry.Group.first.members.count == 6)
+        for group in CommandEntry.Group.allCases {
+            #expect(HelpCommand.overview.contains("\n\(group.rawValue)\n  \(group.members[0].name)"))
+        }
+    }
+
     @Test func `the lists of variables and files are complete`() {
         let manual = ManualPage.overview
         for variable in Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "NO_COLOR", "BROWSER"] {

@@ -31,12 +31,14 @@ import Testing
         ("0.0.0.0", [.ipv4]),
     ])
     func `a server listens where it is told to, and nowhere else`(text: String, reached: [Loopback]) throws {
-        let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in Reply(answer: .text(200, "x")) }
+        // Who has the same port of the other address is somebody else.
+        let name = "\(text) \(UInt64.random(in: 1...UInt64.max))"
+        let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in Reply(answer: .text(200, name)) }
         for loopback in [Loopback.ipv4, .ipv6] {
             if reached.contains(loopback) {
-                #expect(try RawClient(port: script.port, on: loopback).get("/").status == 200)
+                #expect(try RawClient(port: script.port, on: loopback).get("/").text == name)
             } else {
-                #expect(throws: SystemError.self) { try RawClient(port: script.port, on: loopback) }
+                #expect((try? RawClient(port: script.port, on: loopback).get("/").text) != name)
             }
         }
     }

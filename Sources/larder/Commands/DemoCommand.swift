@@ -7,7 +7,13 @@ enum DemoCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let port = try arguments.number(.port, in: 0...65535)
-            return try await Signals.shared.cancelling { try await show(UInt16(port), arguments, terminal) }
+            return try await Signals.shared.cancelling {
+                do {
+                    return try await show(UInt16(port), arguments, terminal)
+                } catch  where Task.isCancelled {
+                    return .interrupted
+                }
+            }
         }
     }
 
@@ -27,6 +33,8 @@ enum DemoCommand {
         terminal.say("7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
 
         let check = try await checkBundle(larder, origin: origin)
+        // What was stopped on the way has nothing to say of the bundles.
+        guard !Task.isCancelled else { return .interrupted }
         for item in check.items { terminal.say("8. Bundle \(item.url): \(item.verdict.rawValue)") }
 
         let service = try larder.serve(port: port)

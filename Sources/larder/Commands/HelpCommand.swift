@@ -21,12 +21,14 @@ enum HelpCommand {
 
     static var overview: String {
         let width = (CommandEntry.all.map(\.name.utf8.count).max() ?? 0) + 2
-        let commands = CommandEntry.all.map { "  " + $0.name.padded(width) + $0.summary }
+        let groups = CommandEntry.Group.allCases.map { group in
+            let members = group.members.map { "  " + $0.name.padded(width) + $0.summary }
+            return ([group.rawValue] + members).joined(separator: "\n")
+        }
         return """
             \(Wrapping.lines("larder \(Larder.version): \(promise)"))
 
-            Commands
-            \(commands.joined(separator: "\n"))
+            \(groups.joined(separator: "\n\n"))
 
             \(Wrapping.lines(more))
 

@@ -319,3 +319,28 @@ struct CommandEntry: Sendable {
         all.first { $0.name == name }
     }
 }
+
+extension CommandEntry {
+    /// What people want of commands, in the order in which they come to want it.
+    enum Group: String, CaseIterable {
+        case first = "What everyone needs"
+        case stock = "Stock"
+        case read = "Read what is held"
+        case bundles = "Check bundles"
+        case care = "Look after the larder"
+        case machines = "Apps and machines"
+
+        var members: [CommandEntry] { names.compactMap(CommandEntry.named) }
+
+        private var names: [String] {
+            switch self {
+            case .first: ["prefetch", "preload", "update", "serve", "open", "status"]
+            case .stock: ["plan", "explain", "misses", "schedule"]
+            case .read: ["list", "show", "cat", "visits", "diff", "rollback", "sites"]
+            case .bundles: ["check", "manifest"]
+            case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck"]
+            case .machines: ["config", "completions", "manual", "demo", "help"]
+            }
+        }
+    }
+}

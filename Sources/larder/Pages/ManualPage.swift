@@ -6,8 +6,11 @@ enum ManualPage {
     static var overview: String {
         var lines = [heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpCommand.promise))", ".SH SYNOPSIS"]
         lines += [".B larder", "COMMAND [OPTIONS]", ".SH COMMANDS"]
-        for entry in CommandEntry.all {
-            lines += [".TP", "\\fB\(escaped(entry.name))\\fR \(escaped(entry.operands))", escaped(entry.summary)]
+        for group in CommandEntry.Group.allCases {
+            lines.append(".SS " + escaped(group.rawValue))
+            for entry in group.members {
+                lines += [".TP", "\\fB\(escaped(entry.name))\\fR \(escaped(entry.operands))", escaped(entry.summary)]
+            }
         }
         lines += [".SH EXIT STATUS", escaped(HelpCommand.exitStatus), ".SH ENVIRONMENT"]
         for (name, text) in environment { lines += [".TP", "\\fB\(name)\\fR", escaped(text)] }

@@ -79,7 +79,7 @@ import Web
 
     /// A terminal of its own, by script(1), that nobody watches either.
     private func onTerminal(_ arguments: String, environment: [String: String]) throws -> String {
-        let shell = "larder=$0; exec script -qec \"stty cols 80 rows 24; $larder \(arguments)\" /dev/null"
+        let shell = "larder=$0; exec script -qec \"stty cols 80 rows 24; '$larder' \(arguments)\" /dev/null"
         return try Command([], home: home, environment: environment, shell: shell).wait().output
     }
 
