@@ -144,3 +144,33 @@ final class ZstdDecoder: CodingDecoder {
     /// Each begins so.
     private static let frame: UInt8 = 0x28
 }
+
+/// Undoes gzip (RFC 1952) of files that are compressed in themselves, such as `sitemap.xml.gz`.
+package enum Gzip {
+    private static let pieceByteCount = 64 * 1024
+
+    package static func isGzip(_ bytes: Span<UInt8>) -> Bool {
+        bytes.count >= 2 && bytes[0] == 0x1F && bytes[1] == 0x8B
+    }
+
+    /// The content of all members; nil for what is no gzip, is damaged or cut short, or becomes longer than the limit. What
+    /// stands behind the last member, such as the zeros with which some writers pad, is passed over.
+    package static func inflate(_ bytes: Span<UInt8>, limit: Int) -> [UInt8]? {
+        guard let decoder = InflateDecoder(isGzip: true) else { return nil }
+        var output: [UInt8] = []
+        let isRead = bytes.withUnsafeBytes { input in
+            withUnsafeTemporaryAllocation(byteCount: pieceByteCount, alignment: 1) { piece in
+                var rest = input
+                while true {
+                    guard let (taken, made) = decoder.run(rest, piece), output.count + made <= limit else {
+                        return false
+                    }
+                    output.append(contentsOf: piece[..<made])
+                    rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
+                    if rest.isEmpty && made < piece.count || taken == 0 && made == 0 { return decoder.isComplete }
+                }
+            }
+        }
+        return isRead ? output : nil
+    }
+}

@@ -4,7 +4,8 @@ import TestOrigin
 
 /// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`, `X-Client`.
 final class TLSFront: Sendable {
-    static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"].allSatisfy(Program.isThere)
+    static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"]
+        .allSatisfy { (path: String) in access(path, X_OK) == 0 }
 
     let origin: TestOrigin
     /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate is of
@@ -15,7 +16,7 @@ final class TLSFront: Sendable {
     /// Without TLS.
     let clear: Int
     private let folder: TemporaryFolder
-    private let nginx: Program
+    private let nginx: ChildProcess
 
     /// The file that has to be trusted.
     var authorities: String { folder.file("ca.pem") }
@@ -56,20 +57,28 @@ final class TLSFront: Sendable {
             }
             """, to: "nginx.conf")
         // Should the tests die, it follows soon.
-        nginx = try Program(
-            ["/usr/bin/timeout", "-k", "2", "120", "/usr/sbin/nginx", "-c", path], log: folder.file("nginx.log"))
+        let log = folder.file("nginx.log")
+        nginx = try ChildProcess(
+            "/usr/bin/timeout", ["-k", "2", "120", "/usr/sbin/nginx", "-c", path], environment: Self.environment,
+            output: .file(log), errors: .file(log))
         var isUp = false
         for _ in 0..<500 where !isUp {
             isUp = (try? RawClient(port: expired)) != nil
             if !isUp { usleep(10_000) }
         }
         guard isUp else {
-            nginx.stop()
+            nginx.signal(SIGTERM)
+            _ = nginx.wait()
             throw SystemError("waiting for nginx")
         }
     }
 
-    deinit { nginx.stop() }
+    deinit { stop() }
+
+    private func stop() {
+        nginx.signal(SIGTERM)
+        _ = nginx.wait()
+    }
 
     enum Door: Sendable { case modern, expired }
 
@@ -95,24 +104,30 @@ final class TLSFront: Sendable {
     }
 
     private static func makeCertificates(in folder: TemporaryFolder) throws(SystemError) {
-        let log = folder.file("openssl.log")
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         try folder.write("subjectAltName=DNS:front.test,IP:127.0.0.1", to: "names")
-        try Program.run(
-            ["/usr/bin/openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Larder Tests"] + key
-                + ["-keyout", folder.file("ca.key"), "-out", folder.file("ca.pem")], log: log)
+        func openssl(_ words: [String]) throws(SystemError) {
+            let ending = try ChildProcess("/usr/bin/openssl", words, environment: environment).wait()
+            guard ending.status == 0 else {
+                throw SystemError("openssl \(words.joined(separator: " ")): \(ending.errors)", errno: EINVAL)
+            }
+        }
+        try openssl(
+            ["req", "-x509", "-days", "2", "-subj", "/CN=Larder Tests"] + key
+                + ["-keyout", folder.file("ca.key"), "-out", folder.file("ca.pem")])
         for (name, days) in [("server", "2"), ("client", "2"), ("expired", "-1")] {
             let keyFile = folder.file(name == "expired" ? "server.key" : "\(name).key")
             let request = folder.file("\(name).csr")
             let make = name == "expired" ? ["-new", "-key", keyFile] : key + ["-keyout", keyFile]
-            try Program.run(["/usr/bin/openssl", "req", "-subj", "/CN=\(name)", "-out", request] + make, log: log)
-            try Program.run(
+            try openssl(["req", "-subj", "/CN=\(name)", "-out", request] + make)
+            try openssl(
                 [
-                    "/usr/bin/openssl", "x509", "-req", "-in", request, "-days", days, "-CA", folder.file("ca.pem"),
-                    "-CAkey",
-                    folder.file("ca.key"), "-CAcreateserial", "-extfile", folder.file("names"), "-out",
-                    folder.file("\(name).pem"),
-                ], log: log)
+                    "x509", "-req", "-in", request, "-days", days, "-CA", folder.file("ca.pem"),
+                    "-CAkey", folder.file("ca.key"), "-CAcreateserial", "-extfile", folder.file("names"),
+                    "-out", folder.file("\(name).pem"),
+                ])
         }
     }
+
+    private static let environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]
 }

@@ -20,21 +20,21 @@ import Testing
         let started = clock.now
         let undisturbed = try Child("stock", store.folder.path, stock.site, "4").wait()
         #expect(undisturbed.status == 0, "\(undisturbed.errors)")
-        let stepTime = min((clock.now - started) / undisturbed.steps.utf8.count, .milliseconds(5))
+        let stepTime = min((clock.now - started) / undisturbed.output.utf8.count, .milliseconds(5))
         var random = TestRandom(seed: 1)
         var killedAfter: [Character: Int] = [:]
         for number in 0..<Self.kills {
             // The moments lie all over the run, and anywhere in a step.
-            let steps = 1 + number * undisturbed.steps.utf8.count / Self.kills
+            let steps = 1 + number * undisturbed.output.utf8.count / Self.kills
             let child = try Child("stock", store.folder.path, stock.site, "4")
-            let done = child.wait(forSteps: steps)
+            let done = child.read(steps)
             // Some at once: what follows a short step would always be struck in its place.
             let delay = number % 3 == 0 ? 0 : Int.random(in: 0...Int(stepTime / .microseconds(1)), using: &random)
             usleep(UInt32(delay))
-            child.kill()
+            child.signal(SIGKILL)
             let ending = child.wait()
             #expect(ending.errors.isEmpty)
-            killedAfter[(done + ending.steps).last ?? "-", default: 0] += 1
+            killedAfter[(done + ending.output).last ?? "-", default: 0] += 1
             let note: Comment = "kill \(number), \(delay) µs after \(done)"
             try store.expectWhole(stock, note)
             let open = try store.site(stock.site)?.visits.last { $0.finished == nil }
@@ -66,7 +66,7 @@ import Testing
         let clock = ContinuousClock()
         let first = try makeStore()
         let undisturbed = try Child("open", first.folder.path)
-        _ = undisturbed.wait(forSteps: 1)
+        _ = undisturbed.read(1)
         let started = clock.now
         #expect(undisturbed.wait().status == 0)
         let wholeTime = Int((clock.now - started) / .microseconds(1))
@@ -76,9 +76,9 @@ import Testing
         for number in 0..<count {
             let store = try makeStore()
             let child = try Child("open", store.folder.path)
-            _ = child.wait(forSteps: 1)
+            _ = child.read(1)
             usleep(UInt32(wholeTime * number / count))
-            child.kill()
+            child.signal(SIGKILL)
             _ = child.wait()
             let version = try store.column("PRAGMA user_version").first ?? ""
             versions[version, default: 0] += 1

@@ -19,7 +19,7 @@ import Testing
         var visits: Set<Int64> = []
         var isRunning = true
         while isRunning {
-            isRunning = !child.wait(forSteps: 1).isEmpty
+            isRunning = !child.read(1).isEmpty
             try reader.steadily { () throws(StoreError) in
                 var shown: Set<Int64> = []
                 for page in 0..<Stock.pageCount {

@@ -1,3 +1,4 @@
+import TestOrigin
 import Testing
 
 @testable import Store

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Web
+@testable import Fetch
 
 @Suite struct GzipTests {
     /// Text that repeats itself, and noise; each in a stored, a fixed and a dynamic block, by Python's zlib.

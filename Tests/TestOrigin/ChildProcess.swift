@@ -1,0 +1,151 @@
+import Glibc
+
+/// A program that was started, to be read, signalled and waited for.
+///
+///     let child = try ChildProcess("/bin/echo", ["hello"])
+///     #expect(child.wait().output == "hello\n")
+package struct ChildProcess: Sendable {
+    package struct Ending: Sendable {
+        /// Negative: the signal that ended it.
+        package let status: Int32
+        package let output: String
+        package let errors: String
+        package let mostKilobytes: Int
+    }
+
+    package enum Output {
+        /// Kept for whoever waits for it.
+        case kept
+        /// Where this process's own goes.
+        case shared
+        case file(String)
+    }
+
+    package let process: Int32
+    /// What it writes is read from these; -1 where nothing is kept.
+    private let output: Int32
+    private let errors: Int32
+
+    /// - Parameters:
+    ///   - words: behind the program's own name.
+    ///   - environment: all that it has.
+    ///   - blocksOutput: false makes its standard output a pipe that refuses to wait for its reader.
+    package init(
+        _ program: String, _ words: [String] = [], environment: [String: String] = [:], output: Output = .kept,
+        errors: Output = .kept, blocksOutput: Bool = true
+    ) throws(SystemError) {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        var starts: [Int32] = []
+        defer { for start in starts { close(start) } }
+        var ends: [Int32] = []
+        for (descriptor, output) in [(1, output), (2, errors)] as [(Int32, Output)] {
+            switch output {
+            case .kept:
+                let (end, start) = try Self.pipe()
+                if descriptor == 1, !blocksOutput { _ = fcntl(start, F_SETFL, O_NONBLOCK) }
+                posix_spawn_file_actions_adddup2(&actions, start, descriptor)
+                starts.append(start)
+                ends.append(end)
+            case .shared:
+                ends.append(-1)
+            case .file(let path):
+                posix_spawn_file_actions_addopen(&actions, descriptor, path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+                ends.append(-1)
+            }
+        }
+        // A test's thread holds signals off, and a program would inherit that.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
+        let arguments = ([program] + words).map { strdup($0) } + [nil]
+        let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for text in arguments + settings { free(text) } }
+        var process: pid_t = 0
+        let code = posix_spawn(&process, program, &actions, &attributes, arguments, settings)
+        guard code == 0 else {
+            for end in ends where end >= 0 { close(end) }
+            throw SystemError("starting \(program)", errno: code)
+        }
+        self.process = process
+        (self.output, self.errors) = (ends[0], ends[1])
+    }
+
+    package func signal(_ number: Int32) {
+        kill(process, number)
+    }
+
+    /// What it printed, up to so many bytes; fewer when it ends before.
+    package func read(_ byteCount: Int) -> String {
+        var bytes: [UInt8] = []
+        while bytes.count < byteCount, let byte = readByte() { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What it printed so far, as soon as that contains `text`; everything when it ends before.
+    package func read(until text: String) -> String {
+        var bytes: [UInt8] = []
+        while !String(decoding: bytes, as: UTF8.self).contains(text), let byte = readByte() { bytes.append(byte) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private func readByte() -> UInt8? {
+        var byte: UInt8 = 0
+        return Glibc.read(output, &byte, 1) == 1 ? byte : nil
+    }
+
+    /// Makes its next write to standard output one that nobody reads.
+    package func stopReading() {
+        let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+        dup2(nothing, output)
+        close(nothing)
+    }
+
+    /// Small outputs only: the errors are read when the output has ended.
+    package func wait() -> Ending {
+        let text = Self.readAll(output)
+        let complaints = Self.readAll(errors)
+        var status: Int32 = 0
+        var usage = rusage()
+        while wait4(process, &status, 0, &usage) < 0, errno == EINTR {}
+        let signal = status & 0x7F
+        return Ending(
+            status: signal == 0 ? status >> 8 & 0xFF : -signal, output: text, errors: complaints,
+            mostKilobytes: usage.ru_maxrss)
+    }
+
+    /// One of the package's own programs, beside the one that runs, where the package manager builds them.
+    package static func built(_ name: String) -> String {
+        let own = realpath("/proc/self/exe", nil)
+        defer { free(own) }
+        let path = own.map { String(cString: $0) } ?? ""
+        return path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex) + "/" + name
+    }
+
+    private static func readAll(_ descriptor: Int32) -> String {
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += piece[..<count]
+        }
+    }
+
+    private static func pipe() throws(SystemError) -> (end: Int32, start: Int32) {
+        var ends: [Int32] = [0, 0]
+        guard Glibc.pipe(&ends) == 0 else { throw SystemError("making a pipe") }
+        // Closed on exec, so that what runs beside it does not hold it open.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+}
