@@ -11,6 +11,7 @@ extension Crawl {
         frontier.received(result.wireByteCount)
         if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
         if result.number & Self.probeBit != 0 { return try probeFetched(result) }
+        if result.number & Self.witnessBit != 0 { return try witnessFetched(result) }
         let held = asked.removeValue(forKey: result.number)
         frontier.came(result.number, from: result.exchange?.reach ?? .publicNetwork)
         if result.exchange?.version == .http2 { frontier.multiplexes(result.number) }
@@ -106,6 +107,7 @@ extension Crawl {
         frontier.succeeded(result.number, after: result.exchange?.timings.latency)
         report.confirmed += 1
         report.savedByteCount += held.body?.byteCount ?? 0
+        frontier.cameInSession(result.number)
         if try follow(result.number, held) {
             try keep(
                 result.number, held, fields: fields.block, fetched: Self.secondsSinceEpoch(),
@@ -126,15 +128,18 @@ extension Crawl {
         if let redirect = Redirect(response.status, response.fields, from: url) {
             passOn(url, to: redirect.url)
             let setsCookie = response.fields.contains("Set-Cookie")
-            if frontier.redirected(number, to: redirect.url, after: latency, setsCookie: setsCookie) {
-                try keepHead(number, url, response, of: result)
+            let wasHeld = try isHeldFromBefore(number)
+            if frontier.redirected(
+                number, to: redirect.url, after: latency, setsCookie: setsCookie, wasHeld: wasHeld)
+            {
+                try keepRedirect(number, url, response, of: result)
             }
             return
         }
         let failure = Failure.status(response.status)
         frontier.failed(
             number, failure, after: latency, retryAfter: response.fields.retryAfter(now: Self.httpNow()), now: now)
-        if failure.isGone { try keepHead(number, url, response, of: result) }
+        if failure.isGone { try keep(head(number, url, response, of: result)) }
     }
 
     func scan(_ number: UInt32, _ url: WebURL, _ source: ScanJob.Source, of result: FetchResult? = nil) {
@@ -150,6 +155,10 @@ extension Crawl {
         job.required = required[url]
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)
+        if frontier.opensBySession(number) {
+            job.login = frontier.wasLedTo(number) ? .wasLedTo : .mayBeInPlace
+            inScan.insert(number)
+        }
         scanning += 1
         scanningByteCount += job.byteCount
         pool.add(job)
@@ -160,7 +169,17 @@ extension Crawl {
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
         if result.number & Self.robotsBit != 0 { return }
+        inScan.remove(result.number)
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
+        switch result.login {
+        case .inPlace?:
+            let place = frontier.url(result.number).href
+            try loginCame(result.number, at: place)
+            return try close(result.number, login: place)
+        case .byItself?: frontier.isLogin(result.number)
+        case nil: if !result.asksForPassword { frontier.cameInSession(result.number) }
+        }
+        try close(result.number, login: result.login.map { _ in frontier.url(result.number).href })
         frontier.came(result.number, as: result.format)
         if let rule = result.storageBan { return frontier.drop(result.number, for: .unstored(rule)) }
         guard plan.followsLinks else { return }
@@ -190,16 +209,20 @@ extension Crawl {
         NewLinks.Target(href: frontier.tell(number) ? frontier.urls.href(number) : nil, number: number)
     }
 
-    /// Keeps a response that needs no body: a redirect, or a tombstone.
-    func keepHead(
+    /// A response that needs no body: a redirect, or a tombstone.
+    func head(
         _ number: UInt32, _ url: WebURL, _ response: FetchedResponse, of result: FetchResult
-    ) throws(CrawlError) {
+    ) -> NewResponse {
         var head = NewResponse(
             href: url.href, referrer: frontier.referrer(of: number)?.href, status: response.status,
             role: frontier.role(of: number).rawValue, fields: response.fields.block,
             fetched: Self.secondsSinceEpoch(), body: .none)
         head.number = number
         head.flags = ResponseFlags(frontier.reach(of: number)).union(ResponseFlags(result))
+        return head
+    }
+
+    func keep(_ head: NewResponse) throws(CrawlError) {
         try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
     }
 }

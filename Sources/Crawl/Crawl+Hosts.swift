@@ -19,12 +19,12 @@ extension Crawl {
         }
     }
 
-    /// What could not be had as it is required, while something of it is held: that stays.
+    /// What could not be had as it is required, or as somebody who is known, while something of it is held: that stays.
     func findKept() throws(CrawlError) {
-        guard !required.isEmpty, let recall else { return }
+        guard !required.isEmpty || frontier.options.hasSession, let recall else { return }
         for number in 0..<UInt32(frontier.records.count) {
             guard case .failed(let failure) = frontier.state(number), !failure.isGone,
-                required[frontier.url(number)] != nil
+                failure.isOfSession || required[frontier.url(number)] != nil
             else { continue }
             if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
                 keptFromBefore.insert(number)

@@ -8,12 +8,15 @@ extension Crawl {
     static let robotsBit: UInt32 = 1 << 31
     /// Numbers of probes: those of hosts, with this bit.
     static let probeBit: UInt32 = 1 << 30
+    /// Numbers of pages that are asked for once more: those of hosts, with this bit.
+    static let witnessBit: UInt32 = 1 << 29
 
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
         case .robots(let host, let url, let reach): ask(UInt32(host) | Self.robotsBit, url, reach)
         case .probe(let host, let url, let reach): ask(UInt32(host) | Self.probeBit, url, reach)
+        case .witness(let host, let url, let reach): ask(UInt32(host) | Self.witnessBit, url, reach)
         }
     }
 

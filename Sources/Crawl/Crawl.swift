@@ -27,6 +27,10 @@ package final class Crawl {
     /// What failed, while an earlier visit has it.
     var keptFromBefore: Set<UInt32> = []
     var partials: PartialShelf
+    /// Redirects of pages that wait for what is there, by where they lead; see `keepRedirect`.
+    var openRedirects: [UInt32: [(number: UInt32, head: NewResponse)]] = [:]
+    /// Pages that are being looked into.
+    var inScan: Set<UInt32> = []
     var scanning = 0
     var scanningByteCount = 0
     var lastProgress: Duration = .zero
@@ -102,6 +106,7 @@ package final class Crawl {
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
+            try closeAll()
             try findKept()
         } catch {
             failure = failure ?? error
@@ -172,9 +177,20 @@ package final class Crawl {
                 tellProgress()
             }
             if frontier.isOutOfTime || frontier.isDone && scanning == 0 { return }
+            if scanning == 0, let end = frontier.endOfPatience, end <= now { return try loseSilentHosts() }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
             tellProgress()
+        }
+    }
+
+    /// What an earlier visit has of them stays.
+    private func loseSilentHosts() throws(CrawlError) {
+        for number in frontier.loseSilentHosts() {
+            guard let recall else { continue }
+            if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
+                keptFromBefore.insert(number)
+            }
         }
     }
 

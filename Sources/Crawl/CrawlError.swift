@@ -11,7 +11,7 @@ package enum CrawlError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .store(let error): error.description
         case .pattern(let mistake): mistake.description
-        case .fetch(let failure): "cannot fetch: \(failure); run the same command again: what is stored so far is kept"
+        case .fetch(let failure): "cannot fetch: \(failure); run the same command again"
         }
     }
 }

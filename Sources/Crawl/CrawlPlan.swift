@@ -35,6 +35,8 @@ package struct CrawlPlan: Sendable {
     package var scope = ScopeOptions()
     package var limits = CrawlLimits()
     package var connectionsPerHost = 16
+    /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+    package var patience: Duration? = .seconds(10)
     package var scanThreads = 2
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
@@ -124,6 +126,7 @@ package struct CrawlPlan: Sendable {
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: obeysRobots,
-            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: followsGuesses)
+            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: followsGuesses,
+            patience: patience)
     }
 }

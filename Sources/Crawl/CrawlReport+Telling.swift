@@ -26,6 +26,7 @@ extension CrawlReport {
         self.isInterrupted = isInterrupted
         limit = frontier.limit
         traps = frontier.traps.stopped
+        lostSessions = frontier.lostSessions
         for number in 0..<UInt32(frontier.records.count) {
             let record = frontier.records[Int(number)]
             switch frontier.state(number) {
@@ -45,6 +46,9 @@ extension CrawlReport {
             case .failed(let failure) where frontier.isMiss(number) && !failure.isAnswer:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
                 missing.append(missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+            case .failed(let failure) where failure.isOfSession && record.redirects > 0:
+                // What leads there is told.
+                break
             case .failed where record.flags.contains(.isGuess):
                 wrongGuesses += 1
             case .failed(let failure):

@@ -15,6 +15,8 @@ package struct CrawlReport: Sendable {
     package var hasShrunk = false
     /// That is so since this stands in the way of the site.
     package var wall: SiteWall?
+    /// Where the session ended on the way, so that no more was asked.
+    package var lostSessions: [LostSession] = []
     package var pages = 0
     package var requisites = 0
     package var redirects = 0
@@ -41,6 +43,13 @@ package struct CrawlReport: Sendable {
     /// Of what a server missed, what nobody answered to.
     package var unansweredMisses: Set<String> = []
     package var skipped: [Skipped] = []
+
+    /// A host whose pages began to ask for a login.
+    package struct LostSession: Sendable, Equatable {
+        package var origin: String
+        /// Where that login is.
+        package var place: String
+    }
 
     /// Asked for, and not got.
     package struct Missing: Sendable {

@@ -17,6 +17,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 
     public let kind: Kind
     public let description: String
+    /// No server gave what was asked for: this machine is as it should be.
+    var isOfServer = false
 
     init(_ kind: Kind, _ description: String) {
         self.kind = kind
@@ -30,10 +32,20 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.machine, error.description)
     }
 
-    init(_ error: CrawlError) {
+    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
+    init(_ error: CrawlError, kept: Int? = nil) {
         switch error {
-        case .pattern(let mistake): self.init(.input, mistake.description)
-        case .store, .fetch: self.init(.machine, error.description)
+        case .pattern(let mistake):
+            self.init(.input, mistake.description)
+        case .store, .fetch:
+            let told =
+                switch kept {
+                case nil: ""
+                case 0?: "; nothing of this visit is kept"
+                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
+                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
+                }
+            self.init(.machine, error.description + told)
         }
     }
 

@@ -49,7 +49,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         switch reason {
         case .missing: "prefetch a site into it first, or name another store with --store"
         case .busy: "wait for the other process to end, then try again"
-        case .full: "free some space, then run the same command again: what is stored so far is kept"
+        case .full: "free some space, then run the same command again"
         case .denied: "check the folder's owner and permissions, or name another store with --store"
         case .unusable: "name another store with --store, or restore this one from a copy"
         case .failed: "check the disk, then run the same command again"

@@ -8,6 +8,10 @@ package struct StoreFolder: Sendable, Equatable {
         self.path = path
     }
 
+    init(ofDatabase path: String) {
+        self.init(path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ".")
+    }
+
     package var database: String { path + "/larder.db" }
     /// Most bodies, many in each file.
     var packs: String { path + "/packs" }
@@ -23,13 +27,20 @@ package struct StoreFolder: Sendable, Equatable {
     var locks: String { path + "/larder.lock" }
     /// What a server noted of those who ask it. Nothing else is lost with it.
     var notes: String { path + "/notes.db" }
+    /// What the database has, once more.
+    var journal: String { path + "/journal" }
 
     package var exists: Bool { access(database, F_OK) == 0 }
 
-    var isWritable: Bool { access(path, W_OK) == 0 && access(database, W_OK) == 0 }
+    package var isWritable: Bool { access(path, W_OK) == 0 && access(database, W_OK) == 0 }
 
     /// A store that this user cannot write to, and that nobody has left in the middle of a write.
-    var isSealed: Bool {
+    var isSealed: Bool { isSealed(database) }
+
+    /// The same of what servers noted.
+    var areNotesSealed: Bool { isSealed(notes) }
+
+    private func isSealed(_ database: String) -> Bool {
         guard access(path, W_OK) != 0 else { return false }
         var log = stat()
         return stat(database + "-wal", &log) != 0 || log.st_size == 0
@@ -47,7 +58,7 @@ package struct StoreFolder: Sendable, Equatable {
     ///
     /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
     func tighten() {
-        let parts = [packs, bodies, incoming, partials, quarantine, locks] + databaseFiles
+        let parts = [packs, bodies, incoming, partials, quarantine, locks, journal] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }
     }
@@ -82,6 +93,7 @@ package struct StoreFolder: Sendable, Equatable {
     package var byteCount: Int64 {
         Self.byteCount(of: database) + Self.byteCount(of: database + "-wal") + bodiesByteCount
             + packList.reduce(0) { $0 + $1.byteCountOnDisk }
+            + journalFiles.reduce(0) { $0 + Self.byteCount(of: $1) }
     }
 
     var bodiesByteCount: Int64 {
@@ -106,7 +118,7 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(quarantine)
     }
 
-    private static func names(in folder: String) -> [String] {
+    static func names(in folder: String) -> [String] {
         guard let entries = opendir(folder) else { return [] }
         defer { closedir(entries) }
         var names: [String] = []

@@ -18,6 +18,7 @@ package final class StoreReader {
     /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
     package init(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else {
+            if folder.hasRemains { throw folder.lostDatabase("it is gone, and what it told of is still there") }
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder")
         }
         self.folder = folder
@@ -72,6 +73,7 @@ package final class StoreReader {
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
         let connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
         guard try !Schema.isEmpty(connection) else {
+            if folder.hasRemains { throw folder.lostDatabase("it is empty, and what it told of is still there") }
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
         }
         guard try Migration.isNeeded(connection) else { return connection }

@@ -7,6 +7,7 @@ package final class StoreWriter {
     private let connection: Connection
     private var bodies: BodyRows
     private var urls: URLRows
+    private let journal: Journal
     private let locks: StoreLocks
 
     private let addResponse: Statement
@@ -24,7 +25,12 @@ package final class StoreWriter {
         locks.tightenOnce()
         let connection = try Connection(folder.database, access: .readWrite, modeOf: folder.locks)
         // SQLite does not wait for its turn to change how a database keeps its log.
-        try locks.whileAlone(.settingUp) { () throws(StoreError) in try Schema.prepare(connection) }
+        try locks.whileAlone(.settingUp) { () throws(StoreError) in
+            if folder.hasRemains, try Schema.isEmpty(connection) {
+                throw folder.lostDatabase("it is empty or new, and bodies of a larder are beside it")
+            }
+            try Schema.prepare(connection)
+        }
         self.connection = connection
         try locks.join { () throws(StoreError) in
             // What killed runs left there is nobody's, as long as no other run is at work.
@@ -37,7 +43,8 @@ package final class StoreWriter {
                 .busy, doing: "bring up to date", path: folder.path, detail: "an earlier larder is writing to it")
         }
         self.folder = folder
-        bodies = try BodyRows(folder, connection)
+        journal = Journal(folder)
+        bodies = try BodyRows(folder, connection, journal)
         urls = try URLRows(connection)
         // To be able to take back half of a replacement, SQLite copies every page that it changes. It is rare.
         (addResponse, replaceResponse) = (
@@ -50,6 +57,10 @@ package final class StoreWriter {
             SELECT url, body, ?3, ?4, ?5 FROM response
             WHERE url = ?1 AND visit = ?2 AND request = '' AND body IS NOT NULL
             """)
+        // An earlier larder kept none.
+        if folder.journalFiles.isEmpty, try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0 {
+            try renewJournal()
+        }
     }
 
     /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one. With
@@ -66,6 +77,7 @@ package final class StoreWriter {
                 try reopen(site, beyond: pages)
             }
             let visit = try openVisit(of: site, now: now)
+            try noteState()
             openSites.insert(site)
             return visit
         } catch {
@@ -151,6 +163,7 @@ package final class StoreWriter {
         do {
             // A row never names a body that is not whole, even after a power cut.
             try bodies.settle()
+            try journal.flush()
             try execute("COMMIT", doing: "write to")
         } catch {
             rollBack()
@@ -166,6 +179,7 @@ package final class StoreWriter {
         openRowBytes = nil
         urls.forget()
         bodies.rollBack()
+        journal.drop()
     }
 
     /// Ends this run of a visit and lets go of the site.
@@ -197,8 +211,26 @@ package final class StoreWriter {
                 ).run(.integer(visit.site))
             }
         }
+        try noteState()
         openSites.remove(visit.site)
         try locks.release(site: visit.site)
+    }
+
+    /// Which sites, visits and pins there are goes to the journal.
+    func noteState() throws(StoreError) {
+        journal.note(try connection.state())
+        try journal.flush()
+    }
+
+    /// The journal says what the database has, and no more: something has gone, or has moved.
+    func renewJournal() throws(StoreError) {
+        let connection = connection
+        try journal.renew { journal throws(StoreError) in
+            try connection.execute("BEGIN", doing: "read")
+            let result = Result { () throws(StoreError) in try connection.write(to: journal) }
+            try connection.execute("COMMIT", doing: "read")
+            try result.get()
+        }
     }
 
     /// Changes a site in one transaction, held against prefetches of it.
@@ -264,6 +296,7 @@ package final class StoreWriter {
         ]
         try addResponse.run(values, doing: "write to")
         if connection.changedRowCount == 0 { try replaceResponse.run(values, doing: "write to") }
+        journal.note(response, ofVisit: visit.id)
     }
 
     private static let response = """

@@ -112,6 +112,23 @@ import Web
         #expect(try larder("check", manifest, "--dir", home.file("dist"), "--fail-on", "missing,skew").status == 1)
     }
 
+    /// Nobody listens at port 1.
+    @Test(arguments: ["http://127.0.0.1:1/m.json", "http://nosuch.invalid/m.json"])
+    func `a manifest that cannot be had is missing, and the reports say so`(address: String) throws {
+        let ending = try larder("check", address, "--report", "junit=\(home.file("j.xml"))", "--fail-on", "mismatch")
+        #expect(ending.status == 1, "\(ending)")
+        #expect(ending.output.contains("missing \(address): cannot fetch the manifest: "), "\(ending)")
+        #expect(text("j.xml").contains("<failure message=\"missing: "), "\(text("j.xml"))")
+        origin.on("/gone.json", .failure(404))
+        #expect(try larder("check", origin.url("/gone.json")).status == 1)
+    }
+
+    @Test func `bundles of a host that cannot be reached are missing`() throws {
+        let ending = try larder("check", manifest, "--base", "http://127.0.0.1:1/")
+        #expect(ending.status == 1, "\(ending)")
+        #expect(ending.output.contains("missing http://127.0.0.1:1/a.js: cannot connect"), "\(ending)")
+    }
+
     @Test func `a report that cannot be written is said to be so`() throws {
         let ending = try larder("check", manifest, "--dir", home.file("dist"), "--report", "junit=/no/such/j.xml")
         #expect(ending.status == 3)

@@ -85,24 +85,71 @@ import Web
         #expect(
             Self.report.text(as: .junit) == """
                 <?xml version="1.0" encoding="UTF-8"?>
-                <testsuites name="larder check" tests="4" failures="1" errors="0" skipped="2" time="0">
-                  <testsuite name="live" tests="4" failures="1" errors="0" skipped="2" time="0">
-                    <testcase name="/a.js" classname="mani fests/a,b.json" file="mani fests/a,b.json" line="2" time="0"/>
-                    <testcase name="/b.js?x=1&amp;y=&lt;2&gt;#\\" classname="mani fests/a,b.json" \
-                file="mani fests/a,b.json" line="3" time="0">
+                <testsuites name="larder check" tests="4" failures="1" errors="0" time="0">
+                  <testsuite name="live" tests="4" failures="1" errors="0" time="0" skipped="2">
+                    <testcase name="/a.js" classname="mani fests/a,b.json" time="0"/>
+                    <testcase name="/b.js?x=1&amp;y=&lt;2&gt;#\\" classname="mani fests/a,b.json" time="0">
                       <failure message="mismatch: expected MD5 &quot;1&quot;,&#13;&#10;found 100% \u{fffd}" \
                 type="mismatch">https://a.test/b.js?x=1&amp;y=%3C2%3E&#10;mismatch: expected MD5 &quot;1&quot;,\
-                &#13;&#10;found 100% \u{fffd}</failure>
+                &#13;&#10;found 100% \u{fffd}&#10;mani fests/a,b.json:3</failure>
                     </testcase>
                     <testcase name="/c.js" classname="mani fests/a,b.json" time="0">
                       <skipped message="missing: the server answered 404"/>
                     </testcase>
-                    <testcase name="/d.js" classname="mani fests/a,b.json" file="mani fests/a,b.json" line="5" time="0">
+                    <testcase name="/d.js" classname="mani fests/a,b.json" time="0">
                       <skipped message="unverifiable: no digest"/>
                     </testcase>
                   </testsuite>
                 </testsuites>
                 """)
+    }
+
+    /// What Jenkins' junit-10.xsd allows of the elements that reports of ours have: their attributes, those that must be there
+    /// first, and what may stand in them.
+    private static let junitRules: [String: (required: Set<String>, allowed: Set<String>, children: Set<String>)] = [
+        "testsuites": ([], ["name", "time", "tests", "failures", "errors"], ["testsuite"]),
+        "testsuite": (
+            ["name", "tests", "failures", "errors"],
+            ["group", "time", "skipped", "timestamp", "hostname", "id", "package", "file", "log", "url"],
+            ["testsuite", "properties", "testcase", "system-out", "system-err"]
+        ),
+        "testcase": (
+            ["name"], ["time", "classname", "group"], ["skipped", "error", "failure", "system-out", "system-err"]
+        ),
+        "failure": ([], ["type", "message"], []),
+        "skipped": ([], ["type", "message"], []),
+    ]
+
+    @Test(arguments: [Self.report, Self.compared, Self.site])
+    func `JUnit is as Jenkins has it`(report: CheckReport) throws {
+        var open: [String] = []
+        var rest = Substring(report.text(as: .junit)).drop { $0 != "\n" }
+        while let start = rest.firstIndex(of: "<") {
+            let end = try #require(rest[start...].firstIndex(of: ">"))
+            let tag = rest[rest.index(after: start)..<end]
+            let between = rest[..<start]
+            rest = rest[rest.index(after: end)...]
+            let text = between.drop { $0 == ">" || $0.isWhitespace }
+            #expect(text.isEmpty || open.last == "failure", "\(text)")
+            if tag.hasPrefix("/") {
+                #expect(open.popLast() == String(tag.dropFirst()))
+                continue
+            }
+            let name = String(tag.prefix { $0 != " " && $0 != "/" })
+            let rules = try #require(Self.junitRules[name], "\(name)")
+            let parent = open.last.flatMap { Self.junitRules[$0] }
+            #expect(parent?.children.contains(name) ?? (name == "testsuites"), "\(name) in \(open)")
+            // Values have no quotation marks in them: those are escaped.
+            let pieces = tag.dropFirst(name.count).split(separator: "\"", omittingEmptySubsequences: false)
+            let attributes = Set(
+                stride(from: 0, to: pieces.count - 1, by: 2).map {
+                    String(pieces[$0].drop { $0 == " " }.prefix { $0 != "=" })
+                })
+            #expect(rules.required.isSubset(of: attributes), "\(tag)")
+            #expect(attributes.isSubset(of: rules.required.union(rules.allowed)), "\(tag)")
+            if !tag.hasSuffix("/") { open.append(name) }
+        }
+        #expect(open.isEmpty)
     }
 
     @Test func `GitHub gets a command a line, in its own escapes`() {

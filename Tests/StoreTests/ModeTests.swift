@@ -34,8 +34,8 @@ import Testing
         #expect(ending.status == 0, "\(ending)")
         #expect(Self.wide(store.scratch.file("a%b?c#d&e")) == [])
         let names = [
-            "bodies", "incoming", "larder.db", "larder.db-shm", "larder.db-wal", "larder.lock", "notes.db",
-            "notes.db-shm", "notes.db-wal", "packs",
+            "bodies", "incoming", "journal", "larder.db", "larder.db-shm", "larder.db-wal", "larder.lock",
+            "notes.db", "notes.db-shm", "notes.db-wal", "packs",
         ]
         #expect(store.scratch.names(in: "a%b?c#d&e/store").sorted() == names)
     }

@@ -88,6 +88,9 @@ package struct OriginAnswer: Sendable {
         OriginAnswer().with { $0.fault = .garbage(Array(text.utf8)) }
     }
 
+    /// Sends these bytes, head and all, and hangs up.
+    package static func raw(_ bytes: [UInt8]) -> OriginAnswer { OriginAnswer().with { $0.fault = .garbage(bytes) } }
+
     /// A body that never ends, made of `piece`.
     package static func endless(_ piece: String, type: String = "text/html") -> OriginAnswer {
         OriginAnswer.file(piece, type: type).with {

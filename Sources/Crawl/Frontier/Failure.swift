@@ -19,6 +19,10 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     case altered(String)
     /// A page that says so, with a status that says the contrary.
     case softNotFound
+    /// A login came in its place, or is where it leads: where that is.
+    case login(String)
+    /// It was never asked for: its host asks for a login, there, where it had asked for none.
+    case sessionEnded(String)
     /// It was never asked for: its host did nothing but fail, so.
     case unasked(Failure)
 
@@ -27,7 +31,9 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .unasked: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
+            .unasked:
+            false
         }
     }
 
@@ -37,9 +43,14 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .unasked: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
+            .unasked:
+            false
         }
     }
+
+    /// A server said so.
+    var isStatus: Bool { if case .status = self { true } else { false } }
 
     /// No server was reached: the same holds for everything of the host.
     var isOfConnection: Bool {
@@ -51,8 +62,8 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isAnswer: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .unasked: false
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound: true
+        case .fetch, .unasked, .sessionEnded: false
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
         }
     }
 
@@ -63,6 +74,13 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
 
     /// The origin says that there is no such thing: the larder then says so too.
     package var isGone: Bool { self == .status(404) || self == .status(410) }
+
+    /// Whoever is known to the server would have got it.
+    var isOfSession: Bool {
+        if case .login = self { return true }
+        if case .sessionEnded = self { return true }
+        return false
+    }
 
     /// It came, and is not what it has to be.
     package var isAltered: Bool { if case .altered = self { true } else { false } }
@@ -78,6 +96,8 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .refused(let rule): "the rule \"\(rule)\" refuses what came"
         case .unwanted: "the app's willStore says that it is not to be stored"
         case .altered(let detail): "what came is not what the manifest requires: \(detail)"
+        case .login(let place): "a login came in its place, \(place), and is not kept"
+        case .sessionEnded(let place): "not asked for: the session had ended, and pages led to a login, \(place)"
         case .unasked(let failure):
             "not asked for: its host had answered nothing for minutes, at last: \(failure)"
         case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"

@@ -64,6 +64,7 @@ extension Frontier {
         // A redirect, and what a page needs, are as far away as what led there.
         let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
         let host = hostNumber(of: url)
+        if flags.contains(.isStart) { hosts[host].isOwn = true }
         let reach = mayReach ?? parent?.reach ?? .thisMachine
         records.append(
             Record(

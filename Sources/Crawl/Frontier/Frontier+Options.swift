@@ -11,5 +11,7 @@ extension Frontier {
         var hasSession = false
         /// Strings of scripts that may be links are tried.
         var followsGuesses = true
+        /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+        var patience: Duration?
     }
 }

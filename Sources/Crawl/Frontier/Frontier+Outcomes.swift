@@ -77,6 +77,7 @@ extension Frontier {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
         hosts[host].faults.answered(Kinship.folder(of: url(number)))
+        noteAnswer(of: host)
         if hosts[host].nextLookup != nil {
             hosts[host].nextLookup = nil
             lostHosts.remove(host)
@@ -93,6 +94,7 @@ extension Frontier {
         self.now = now
         let record = records[Int(number)]
         let host = Int(record.host)
+        if hadBegun || failure.isStatus { noteAnswer(of: host) }
         if failure.isObjection {
             runningCount -= 1
             let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
@@ -144,7 +146,7 @@ extension Frontier {
     /// Nothing else is left to do: the names that were not found are looked up at once, instead of being waited for.
     mutating func lookUpLostNow() {
         let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
-        guard !waitsForOthers, gates.isEmpty, probes.isEmpty,
+        guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
             !retries.contains(where: { !lostHosts.contains(Int(records[Int($0)].host)) })
         else { return }
         var waiting: [UInt32] = []
@@ -162,7 +164,7 @@ extension Frontier {
         for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
     }
 
-    private mutating func fail(_ number: UInt32, _ failure: Failure) {
+    mutating func fail(_ number: UInt32, _ failure: Failure) {
         records[Int(number)].state = .failed
         failures[number] = failure
         if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount += 1 }
@@ -187,8 +189,9 @@ extension Frontier {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }
 
-    /// What waits for a host that has not answered for minutes fails as the last of its requests did.
-    private mutating func giveUp(_ host: Int, _ failure: Failure) {
+    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and what waits for one
+    /// that knows the user no longer is not asked for.
+    mutating func giveUp(_ host: Int, _ failure: Failure) {
         var lost: [UInt32] = []
         retries.removeAll { number in
             let isLost = Int(records[Int(number)].host) == host
@@ -204,8 +207,12 @@ extension Frontier {
         }
         for number in lost {
             _ = forget(unstripped: number)
-            let wasAsked = records[Int(number)].attempts > 0 || failure.isOfConnection
-            fail(number, wasAsked ? failure : .unasked(failure))
+            if case .sessionEnded = failure {
+                fail(number, failure)
+            } else {
+                let wasAsked = records[Int(number)].attempts > 0 || failure.isOfConnection
+                fail(number, wasAsked ? failure : .unasked(failure))
+            }
         }
     }
 }

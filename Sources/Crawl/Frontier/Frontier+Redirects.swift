@@ -7,7 +7,7 @@ extension Frontier {
     /// - Parameter setsCookie: whoever is asked again, after a way that leads back, may answer otherwise.
     mutating func redirected(
         _ number: UInt32, to target: WebURL?, after latency: Duration? = nil, isRecalled: Bool = false,
-        setsCookie: Bool = false
+        setsCookie: Bool = false, wasHeld: Bool = false
     ) -> Bool {
         let record = records[Int(number)]
         guard let target else {
@@ -29,6 +29,10 @@ extension Frontier {
             of: target, role: record.role, from: number, redirects: record.redirects + 1,
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
         records[Int(number)].target = next
+        if let place = knownLogin(next, from: number) {
+            askedForLogin(number, at: place, wasHeld: wasHeld)
+            return false
+        }
         // What a start leads to is as good as a start, wherever it is.
         if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
         return true
@@ -79,6 +83,7 @@ extension Frontier {
     /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
     private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
+        hosts[Int(records[Int(number)].host)].isOwn = true
         guard scope.startMoved(from: moved, to: url(number)) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {

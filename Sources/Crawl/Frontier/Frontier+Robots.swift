@@ -14,6 +14,7 @@ extension Frontier {
         host: Int, status: Int, location: WebURL?, body: Span<UInt8>, now: Duration
     ) -> WebURL? {
         self.now = now
+        noteAnswer(of: host)
         let target = hosts[host].gate?.answered(status: status, location: location, body: body, now: now)
         if target == nil { passGate(of: host) }
         return target
@@ -29,6 +30,7 @@ extension Frontier {
     /// Those who wait at a gate go on, or away, once it is known what robots.txt says.
     private mutating func passGate(of host: Int) {
         runningCount -= 1
+        hosts[host].isAskingGate = false
         if hosts[host].gate?.nextFetch != nil {
             // Who comes later asks again; for nobody it is not asked for.
             if !hosts[host].atGate.isEmpty { approachGate(of: host) }

@@ -13,6 +13,8 @@ struct Frontier: Sendable {
         case robots(host: Int, WebURL, Reach)
         /// An URL that the host cannot have; the answer goes to `probed`.
         case probe(host: Int, WebURL, Reach)
+        /// A page that came, once more; the answer goes to `witnessed`.
+        case witness(host: Int, WebURL, Reach)
     }
 
     var runningCount = 0
@@ -35,6 +37,10 @@ struct Frontier: Sendable {
     var gates = TimedQueue()
     /// Hosts that are to be asked for what they cannot have.
     var probes = WorkQueue()
+    /// Hosts whose session may have ended.
+    var witnesses = WorkQueue()
+    /// Pages that ask for a login under an address of their own.
+    var logins: Set<UInt32> = []
     var retries = TimedQueue()
     var failures: [UInt32: Failure] = [:]
     var reasons = ReasonTable()
@@ -56,6 +62,9 @@ struct Frontier: Sendable {
     var bounds = RequisiteBounds()
     /// Hosts whose names were not found once.
     var lostHosts: Set<Int> = []
+    /// How many hosts were asked for something and have never answered, and when somebody last did.
+    var silentHostCount = 0
+    var lastAnswer: Duration = .zero
     /// How many sitemaps were heard of that others led to, by how many levels.
     var sitemaps: [Int: Int] = [:]
     /// Redirects that set a cookie, and how often.
@@ -79,8 +88,11 @@ struct Frontier: Sendable {
     /// Nothing runs and nothing will.
     var isDone: Bool {
         runningCount == 0
-            && (isStopped || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && probes.isEmpty)
+            && (isStopped || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt)
     }
+
+    /// No host is to be asked anything about itself.
+    var isNobodyInDoubt: Bool { probes.isEmpty && witnesses.isEmpty }
 
     /// A limit ends the crawl, whatever is left.
     var isStopped: Bool {
@@ -103,7 +115,7 @@ struct Frontier: Sendable {
     /// nothing waits.
     var nextRetry: Duration? {
         if isStopped { return stopped.map { $0 + Self.longestEnd } }
-        return [retries.next, pauses.next, gates.next, options.limits.time].lazy.compactMap { $0 }.min()
+        return [retries.next, pauses.next, gates.next, options.limits.time, endOfPatience].lazy.compactMap { $0 }.min()
     }
 
     mutating func start(_ url: WebURL) {
@@ -139,6 +151,8 @@ struct Frontier: Sendable {
             hosts[host].isGateDue = false
             guard let url = hosts[host].gate?.next(now: now) else { continue }
             runningCount += 1
+            hosts[host].isAskingGate = true
+            noteStart(of: host)
             return .robots(host: host, url, hosts[host].mayReach)
         }
         while let number = probes.popFirst() {
@@ -146,6 +160,12 @@ struct Frontier: Sendable {
             guard let url = hosts[host].softNotFound.startProbe() else { continue }
             runningCount += 1
             return .probe(host: host, url, hosts[host].mayReach)
+        }
+        while let number = witnesses.popFirst() {
+            let host = Int(number)
+            guard let page = hosts[host].session.takeWitness() else { continue }
+            runningCount += 1
+            return .witness(host: host, url(page), mayReach(page))
         }
         if let number = nextQueued() { return .fetch(number) }
         guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
@@ -176,6 +196,7 @@ struct Frontier: Sendable {
                 records[Int(number)].attempts = min(records[Int(number)].attempts, .max - 1) + 1
                 hosts[host].pace.started(now: now)
                 runningCount += 1
+                noteStart(of: host)
                 place(host)
                 return number
             }
@@ -242,9 +263,15 @@ struct Frontier: Sendable {
 
     mutating func enqueue(_ number: UInt32) {
         let host = Int(records[Int(number)].host)
+        if hosts[host].isClosed, let place = hosts[host].session.end { return fail(number, .sessionEnded(place)) }
         let isNew = records[Int(number)].state != .queued
         records[Int(number)].state = .queued
-        hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
+        if options.hasSession, records[Int(number)].redirects > 0 {
+            // Whether it is a login has to be known soon.
+            hosts[host].appendAtOnce(number)
+        } else {
+            hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
+        }
         guard isNew else { return }
         changeQueued(of: host, by: 1)
         place(host)

@@ -33,6 +33,12 @@ extension Frontier {
         var queuedCount = 0
         var softNotFound = SoftNotFoundWatch()
         var faults = HostFaults()
+        var session = SessionWatch()
+        /// Nothing more is asked of it, since the session has ended.
+        var isClosed = false
+        /// When something was first asked of it, and whether it has ever answered.
+        var firstStart: Duration?
+        var hasAnswered = false
         /// Its name was not found: when it is looked up once more, for all that wait for it.
         var nextLookup: Duration?
         /// Whether it counts among the hosts of its domain; nil until something is to be asked of it.
@@ -43,6 +49,14 @@ extension Frontier {
             self.gate = gate
         }
 
+        /// A start is there.
+        var isOwn = false
+        /// Its robots.txt is being asked for.
+        var isAskingGate = false
+
+        /// How much is under way.
+        var runningCount: Int { pace.runningCount + (isAskingGate ? 1 : 0) }
+
         /// - Parameter kin: only asked for where it matters.
         mutating func append(_ number: UInt32, _ record: Record, kin: @autoclosure () -> UInt64) {
             switch record.role {
@@ -52,6 +66,9 @@ extension Frontier {
             case .guide: guides.append(number)
             }
         }
+
+        /// Along with what pages need, before all other pages.
+        mutating func appendAtOnce(_ number: UInt32) { requisites.append(number) }
 
         /// Of what is queued, what pages need.
         var queuedRequisiteCount: Int { min(requisites.count, queuedCount) }

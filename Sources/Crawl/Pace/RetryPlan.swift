@@ -56,7 +56,9 @@ struct RetryPlan: Sendable, Equatable {
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? attempts : 1
         case .fetch(let failure): failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .unasked: 1
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
+            .unasked:
+            1
         }
     }
 

@@ -40,6 +40,7 @@ extension Crawl {
     private func kind(of number: UInt32) -> CrawlAnswer.Kind {
         if number & Self.robotsBit != 0 { return .robots }
         if number & Self.probeBit != 0 { return .probe }
+        if number & Self.witnessBit != 0 { return .page }
         return switch frontier.role(of: number) {
         case .page: .page
         case .requisite: .requisite

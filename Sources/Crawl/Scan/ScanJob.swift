@@ -31,6 +31,16 @@ struct ScanJob: Sendable {
     /// It is a page that need not be kept, should it ask for that.
     var mayBeLeftOut = false
 
+    /// What becomes of a login that it turns out to be; nil where nobody looks.
+    var login: LoginWatch?
+
+    enum LoginWatch: Sendable {
+        /// A redirect led there: it stands for the page that was asked for.
+        case wasLedTo
+        /// It does, unless its address says that it is one.
+        case mayBeInPlace
+    }
+
     /// What the job holds in memory.
     var byteCount: Int {
         if case .fetched(let response) = source, case .bytes(let bytes) = response.body { bytes.count } else { 0 }
@@ -51,6 +61,18 @@ struct ScanResult: Sendable {
     var directives: PageDirectives = []
     /// It was not kept, since it asks for that: only where it leads counts.
     var isLeftOut = false
+    /// It asks who is there; nil where it does not, or nobody looked.
+    var login: Login?
+    /// There is a field for a password in it.
+    var asksForPassword = false
+
+    enum Login: Sendable {
+        /// It stands for another page, and was not kept.
+        case inPlace
+        /// Its address says so.
+        case byItself
+    }
+
     /// Its title speaks of nothing being there.
     var saysNotFound = false
     /// The rule by which it is not stored.

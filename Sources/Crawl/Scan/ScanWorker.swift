@@ -149,6 +149,8 @@ final class ScanWorker {
         result.format = format
         read(fields, table, of: job, into: &result)
         guard !result.isLeftOut else { return nil }
+        if let watch = job.login, format == .html { look(for: watch, bytes, table, job.url, into: &result) }
+        guard result.login != .inPlace else { return nil }
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
             content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
@@ -161,6 +163,25 @@ final class ScanWorker {
         }
         return body
     }
+
+    private func look(
+        for watch: ScanJob.LoginWatch, _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL,
+        into result: inout ScanResult
+    ) {
+        result.asksForPassword = LoginWords.isAsked(in: bytes.span)
+        let isNamed = LoginWords.areSaid(by: url)
+        let isLogin =
+            isNamed
+            ? LoginWords.hasField(bytes.span)
+            : result.asksForPassword
+                && (table.title.map(LoginWords.areSaid) ?? false
+                    || LoginWords.areSentTo(by: bytes.span) && result.links.count { $0.role == .page } <= Self.fewLinks)
+        guard isLogin else { return }
+        result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace
+    }
+
+    /// A page that is a login leads to hardly more than help, terms and other languages.
+    private static let fewLinks = 10
 
     /// What a bundle names by whole addresses is what it loads.
     private func addNamedFiles(_ bytes: [UInt8], _ url: WebURL, to result: inout ScanResult) {

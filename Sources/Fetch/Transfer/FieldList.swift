@@ -31,7 +31,9 @@ struct FieldList: ~Copyable {
     }
 
     mutating func append(_ line: String) throws(FetchFailure) {
-        guard let longer = curl_slist_append(list, line) else { throw FetchFailure(.machine, "no memory is left") }
+        // What came as bytes goes out as bytes.
+        let bytes = HTTPGrammar.bytes(of: line).map { CChar(bitPattern: $0) } + [0]
+        guard let longer = curl_slist_append(list, bytes) else { throw FetchFailure(.machine, "no memory is left") }
         list = longer
     }
 }

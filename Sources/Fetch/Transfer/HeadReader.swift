@@ -17,7 +17,7 @@ struct HeadReader {
     /// Of the answer, of the interim ones before it and of its trailers.
     private(set) var byteCount = 0
 
-    var fields: HTTPFields { HTTPFields(block: block.span) }
+    var fields: HTTPFields { HTTPFields(block: block.span, isReceived: true) }
 
     mutating func take(_ line: UnsafeRawBufferPointer, limit: Int) -> Line {
         byteCount += line.count

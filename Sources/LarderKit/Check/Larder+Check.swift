@@ -9,14 +9,19 @@ extension Larder {
     /// - Parameter manifest: the path of a file, or an http or https URL.
     /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when
     ///   the store or this machine fails, `.interrupted` when the task is cancelled. A bundle that differs or is missing
-    ///   is no error; it is in the report.
+    ///   is no error; it is in the report, as is a manifest that its server does not give.
     public func check(
         _ manifest: String, options: CheckOptions = CheckOptions()
     ) async throws(LarderError) -> CheckReport {
         let folder = folder
         let interruption = Interruption()
         return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
-            let source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+            let source: ManifestSource
+            do throws(LarderError) {
+                source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+            } catch  where error.isOfServer {
+                return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
+            }
             // A check of nothing would be clean, and prove nothing.
             guard !source.manifest.bundles.isEmpty else {
                 throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
@@ -32,5 +37,17 @@ extension Larder {
             guard !interruption.isRequested else { throw .interrupted }
             return report
         }
+    }
+}
+
+extension CheckReport {
+    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not clean.
+    init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
+        let finding = Finding(
+            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was looked at")
+        self.init(
+            subject: .manifest(manifest), places: ["live"],
+            items: [Item(name: manifest, line: nil, isRequired: true, chain: [], findings: [finding])],
+            failsOn: failsOn.union([.missing]))
     }
 }

@@ -101,7 +101,9 @@ struct ManifestLoader {
             return try OneFetch.answer(url, options: fetch, limit: Self.mostBytes, interruption: interruption)
         } catch {
             guard error.kind != .interrupted else { throw error }
-            throw LarderError(error.kind, "cannot fetch the manifest: \(error)")
+            var told = LarderError(error.kind, "cannot fetch the manifest: \(error)")
+            told.isOfServer = error.isOfServer
+            throw told
         }
     }
 

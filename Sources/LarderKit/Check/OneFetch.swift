@@ -43,6 +43,7 @@ extension LarderError {
         // Large bodies are what a machine most often fails at.
         let advice = failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
         self.init(.machine, "\(url.href): \(failure)\(advice)")
+        isOfServer = failure.kind != .machine && failure.kind != .noRoom
     }
 }
 

@@ -14,6 +14,16 @@ public struct InspectionReport: Sendable, Equatable {
     public let databaseFaults: [String]
     /// The damaged bodies were taken out of service, and what nothing refers to was removed.
     public let isRepaired: Bool
+    /// What came back where the database had to be made anew; nil where it had not.
+    public let rebuilt: Rebuilt?
+
+    public struct Rebuilt: Sendable, Equatable {
+        /// Addresses and bodies that are held again.
+        public let addresses: Int
+        public let bodies: Int
+        /// Bodies that are not there any more, or are not what they were: what had them is missing.
+        public let lostBodies: Int
+    }
 
     public struct Damage: Sendable, Equatable {
         public let sha256: String
@@ -25,7 +35,10 @@ public struct InspectionReport: Sendable, Equatable {
     /// Everything that is held is what was fetched.
     public var isSound: Bool { damaged.isEmpty && databaseFaults.isEmpty }
 
-    init(_ findings: StoreFindings, isRepaired: Bool) {
+    init(_ findings: StoreFindings, isRepaired: Bool, _ rebuilt: StoreRebuild? = nil) {
+        self.rebuilt = rebuilt.map {
+            Rebuilt(addresses: $0.addresses, bodies: $0.bodies, lostBodies: $0.lostBodies)
+        }
         bodiesChecked = findings.bodiesChecked
         bytesChecked = findings.bytesChecked
         damaged = findings.damaged.map { Damage(sha256: $0.sha256, fault: $0.fault, addresses: $0.addresses) }
@@ -57,6 +70,15 @@ public struct InspectionReport: Sendable, Equatable {
             object.member("orphanBodies", orphanBodies)
             object.member("orphanFiles", orphanFiles)
             object.member("databaseFaults", databaseFaults)
+            if let rebuilt {
+                object.member("rebuilt") { value in
+                    value.object { object in
+                        object.member("addresses", rebuilt.addresses)
+                        object.member("bodies", rebuilt.bodies)
+                        object.member("lostBodies", rebuilt.lostBodies)
+                    }
+                }
+            }
         }
         return writer.text
     }

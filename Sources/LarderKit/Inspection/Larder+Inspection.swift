@@ -1,9 +1,12 @@
+internal import Crawl
 internal import Digest
+internal import Markup
 internal import Store
 
 extension Larder {
     /// Compares every body with its digest. With `repair`, damaged bodies are taken out of service: what had them is missing
-    /// and fetched at the next prefetch.
+    /// and fetched at the next prefetch. A database that is damaged, cut or gone is made anew, of what can be read of it and of
+    /// what stands beside it; the old one is kept in `quarantine`.
     ///
     /// - Parameter progress: told how much was read, now and then, on a thread of the inspection's.
     /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read or repaired.
@@ -13,22 +16,52 @@ extension Larder {
         let folder = folder
         return try await Self.onThread("larder-fsck") { () throws(LarderError) in
             do throws(StoreError) {
-                let reader = try StoreReader(folder)
-                let count = progress == nil ? nil : try reader.summary().bodies
-                let findings = try reader.inspect {
-                    progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
-                }
-                if repair {
-                    try StoreWriter(folder).repair(findings)
-                } else {
+                guard repair else {
+                    let findings = try Self.findings(in: folder, progress)
                     let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
                     try NoteBook.mark(damaged: damaged, in: folder)
+                    return InspectionReport(findings, isRepaired: false)
                 }
-                return InspectionReport(findings, isRepaired: repair)
+                return try Self.repair(folder, progress)
             } catch {
                 throw LarderError(error)
             }
         }
+    }
+
+    private static func findings(
+        in folder: StoreFolder, _ progress: (@Sendable (WorkProgress) -> Void)?
+    ) throws(StoreError) -> StoreFindings {
+        let reader = try StoreReader(folder)
+        let count = progress == nil ? nil : try reader.summary().bodies
+        return try reader.inspect {
+            progress?(WorkProgress(.bodies, done: $0.bodiesChecked, of: count, byteCount: $0.bytesChecked))
+        }
+    }
+
+    private static func repair(
+        _ folder: StoreFolder, _ progress: (@Sendable (WorkProgress) -> Void)?
+    ) throws(StoreError) -> InspectionReport {
+        do throws(StoreError) {
+            let findings = try findings(in: folder, progress)
+            try StoreWriter(folder).repair(findings)
+            // Rows that name others which are not there are gone now. What is wrong with the pages of the file stays.
+            if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
+            let left = try self.findings(in: folder, nil)
+            if left.isSound { return InspectionReport(findings, isRepaired: true) }
+        } catch {
+            guard error.reason == .unusable || error.reason == .failed else { throw error }
+        }
+        let rebuilt = try StoreRebuild.run(folder)
+        let scanner = LinkScanner()
+        try StoreWriter(folder).relink { form, bytes in
+            let words = form.utf8.split(separator: UInt8(ascii: ";")).map { String(Substring($0)) }
+            guard let format = words.first.flatMap({ BodyFormat(name: $0) }), format != .opaque else {
+                return LinkTable().encoded()
+            }
+            return scanner.scan(bytes.span, as: format, charset: words.dropFirst().first) { _, _ in }.encoded()
+        }
+        return InspectionReport(try findings(in: folder, progress), isRepaired: true, rebuilt)
     }
 }
 

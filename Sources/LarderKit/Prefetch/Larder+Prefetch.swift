@@ -108,6 +108,7 @@ extension Larder {
         var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
         plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
         plan.connectionsPerHost = options.connectionsPerHost ?? plan.connectionsPerHost
+        plan.patience = options.patience
         plan.fetch.connectionsPerHost = plan.connectionsPerHost
         for sitemap in options.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
         plan.scope = settings.scope

@@ -19,6 +19,8 @@ public struct PrefetchOptions: Sendable {
     public var guesses = true
     /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last time.
     public var connectionsPerHost: Int?
+    /// How long hosts are waited for that have never answered, when all else is done.
+    public var patience = Duration.seconds(10)
     /// A visit with less than half of the pages that the one before has is published all the same, and so is one that has a
     /// login in place of the site.
     public var allowsShrinking = false

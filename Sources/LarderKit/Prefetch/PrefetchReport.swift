@@ -44,6 +44,8 @@ public struct PrefetchReport: Sendable, Equatable {
     public let hasShrunk: Bool
     /// That is so since a login, or a portal, answered in place of the site: what stands in its way.
     public let wall: String?
+    /// Hosts that knew the user and ceased to on the way: their pages began to lead to a login, and they were asked no more.
+    public let lostSessions: [LostSession]
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
     public internal(set) var check: CheckReport?
     /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or there is none.
@@ -60,6 +62,13 @@ public struct PrefetchReport: Sendable, Equatable {
 
         /// The same in universal time: `2026-01-31T12:00:00Z`.
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
+    }
+
+    public struct LostSession: Sendable, Equatable {
+        /// `https://example.com`
+        public let origin: String
+        /// Where its pages led.
+        public let login: String
     }
 
     /// Asked for, and not got.
@@ -136,6 +145,7 @@ public struct PrefetchReport: Sendable, Equatable {
         isHeldBack = report.isHeldBack
         hasShrunk = report.hasShrunk
         wall = report.wall?.description
+        lostSessions = report.lostSessions.map { LostSession(origin: $0.origin, login: $0.place) }
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
@@ -175,6 +185,16 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("heldBack", isHeldBack)
             object.member("shrunk", hasShrunk)
             object.memberIfPresent("wall", wall)
+            object.member("lostSessions") { list in
+                list.array { array in
+                    for session in lostSessions {
+                        array.object { object in
+                            object.member("origin", session.origin)
+                            object.member("login", session.login)
+                        }
+                    }
+                }
+            }
             object.memberIfPresent("manifestFailure", manifestFailure)
             object.memberIfPresent("served", lastGood?.visit)
             object.memberIfPresent("since", lastGood?.since)

@@ -232,13 +232,24 @@ struct SiteRun {
             try keep(LeftOut(crawl), plan)
             report = PrefetchReport(crawl, plan)
         } catch {
-            throw LarderError(error)
+            throw LarderError(error, kept: keptCount(of: plan.site))
         }
         // What nobody answered is looked for again.
         if report.isPublished {
             try forget(misses.filter { !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "") })
         }
         return report
+    }
+
+    /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody can tell.
+    private func keptCount(of site: String) -> Int? {
+        do throws(StoreError) {
+            let visits = try StoreReader(larder.folder).sites().first { $0.name == site }?.visits ?? []
+            return visits.last { $0.finished == nil && $0.base == nil }?.responseCount
+        } catch {
+            // What stopped the run is told, and stops this too.
+            return nil
+        }
     }
 
     /// The number of pages that was wanted of the site so far, where more are wanted now.

@@ -5,6 +5,7 @@ internal import Digest
 struct BodyRows {
     private let folder: StoreFolder
     private let connection: Connection
+    private let journal: Journal
     private let findBody: Statement
     private let addBody: Statement
     private let moveBody: Statement
@@ -19,9 +20,10 @@ struct BodyRows {
     /// What came since the last commit.
     private(set) var openByteCount = 0
 
-    init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+    init(_ folder: StoreFolder, _ connection: Connection, _ journal: Journal) throws(StoreError) {
         self.folder = folder
         self.connection = connection
+        self.journal = journal
         files = BodyFiles(folder)
         findBody = try connection.prepare("SELECT id, pack, start, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
@@ -48,17 +50,18 @@ struct BodyRows {
         }
         openByteCount += body.links.count
         var place: PackPlace?
-        var inline = SQLValue.null
+        var inline: [UInt8]?
         switch body.content {
         case .bytes(let bytes) where bytes.count > Limits.inlineBody: place = try pack(bytes)
-        case .bytes(let bytes): inline = .blob(bytes)
+        case .bytes(let bytes): inline = bytes
         case .file: break
         }
         try addBody.run(
             .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)), .optional(body.title),
             .optional(place?.pack), .optional(place?.start), body.md5.map { .blob($0.bytes) } ?? .null)
         let row = connection.lastInsertedRow
-        try addContent.run(.integer(row), .blob(body.links), inline)
+        try addContent.run(.integer(row), .blob(body.links), inline.map { .blob($0) } ?? .null)
+        journal.note(body, at: place, inline: inline)
         return row
     }
 
@@ -76,9 +79,11 @@ struct BodyRows {
         if bytes.count > Limits.inlineBody {
             let place = try pack(bytes)
             try moveBody.run(.integer(place.pack), .integer(place.start), .integer(known.row))
+            journal.note(body, at: place, inline: nil)
         } else {
             try moveBody.run(.null, .null, .integer(known.row))
             try changeContent.run(.blob(bytes), .integer(known.row))
+            journal.note(body, at: nil, inline: bytes)
         }
     }
 

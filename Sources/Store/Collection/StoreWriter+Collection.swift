@@ -20,9 +20,19 @@ extension StoreWriter {
                 result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
             }
             result.shrinkFailure = shrink() ?? result.shrinkFailure
+            try renewJournalIfThereIsRoom(&result)
         }
         result.byteCountAfter = folder.byteCount
         return result
+    }
+
+    /// Without it the journal names what is gone, which does no harm.
+    private func renewJournalIfThereIsRoom(_ result: inout CollectionResult) throws(StoreError) {
+        do throws(StoreError) {
+            try renewJournal()
+        } catch  where error.reason == .full {
+            result.shrinkFailure = result.shrinkFailure ?? error
+        }
     }
 
     private func collect(
@@ -34,6 +44,7 @@ extension StoreWriter {
             result.droppedVisits += try dropVisits(downTo: target, progress)
             result.evictedURLs += try evict(downTo: target, progress)
             result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+            try renewJournalIfThereIsRoom(&result)
             let used = try usedByteCount()
             guard used <= target else { break }
             if folder.byteCount > limit { _ = shrink() }

@@ -15,6 +15,7 @@ extension StoreWriter {
             try execute("PRAGMA synchronous = NORMAL", doing: "repair")
             try removeOrphanFiles()
             _ = try thinPacks(wasteAllowed: .infinity)
+            try renewJournal()
         }
     }
 

@@ -21,15 +21,16 @@ extension NoteBook {
 
     /// An earlier larder's table gets what it lacks.
     static func addLaterColumns(_ connection: Connection) throws(StoreError) {
-        func hasReach() throws(StoreError) -> Bool {
-            try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
-        }
-        guard try !hasReach() else { return }
+        guard try !hasLaterColumns(connection) else { return }
         try connection.transaction { () throws(StoreError) in
             // Somebody else may have been quicker.
-            guard try !hasReach() else { return }
+            guard try !hasLaterColumns(connection) else { return }
             for column in laterColumns { try connection.execute("ALTER TABLE miss ADD COLUMN \(column)") }
         }
+    }
+
+    private static func hasLaterColumns(_ connection: Connection) throws(StoreError) -> Bool {
+        try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
     }
 
     /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are forgotten.
@@ -65,9 +66,23 @@ extension NoteBook {
 
     /// Everything that was missed, by address.
     package func misses() throws(StoreError) -> [Miss] {
+        try Self.misses(connection)
+    }
+
+    /// The same, where nothing may be written either. Empty where nobody has taken notes yet.
+    package static func misses(in folder: StoreFolder) throws(StoreError) -> [Miss] {
+        guard folder.hasNotes else { return [] }
+        let connection = try Connection(folder.notes, access: folder.areNotesSealed ? .sealed : .readOnly)
+        let isNoted = try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'miss'") > 0
+        return isNoted ? try misses(connection) : []
+    }
+
+    private static func misses(_ connection: Connection) throws(StoreError) -> [Miss] {
         var misses: [Miss] = []
+        // An earlier larder's table may lack columns that nobody could add.
+        let later = try hasLaterColumns(connection) ? "reach, origin" : "0, NULL"
         try connection.prepare(
-            "SELECT href, method, referrer, page, reach, origin, count, first, last FROM miss ORDER BY href, method"
+            "SELECT href, method, referrer, page, \(later), count, first, last FROM miss ORDER BY href, method"
         )
         .each { row in
             misses.append(

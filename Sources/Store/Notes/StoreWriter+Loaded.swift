@@ -9,7 +9,9 @@ extension StoreWriter {
         loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String, now: Int64
     ) throws(StoreError) {
         if let site = try site(of: held, host: host) {
-            return try add([response], to: try overlay(of: site, over: held, now: now))
+            let overlay = try overlay(of: site, over: held, now: now)
+            if !overlay.isContinued { try noteState() }
+            return try add([response], to: overlay)
         }
         let start = origin + "/"
         let visit = try begin(site: start, start: [start], now: now)

@@ -15,6 +15,7 @@ extension StoreWriter {
         try run(
             "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind.rawValue),
             .text(pin.value), .integer(now))
+        try noteState()
     }
 
     /// False when there was no such pin.
@@ -26,6 +27,7 @@ extension StoreWriter {
             ) { _ in isThere = true }
             try run("DELETE FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value))
         }
+        if isThere { try noteState() }
         return isThere
     }
 }

@@ -130,6 +130,12 @@ final class Connection {
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
             default: .failed
             }
-        return StoreError(reason, doing: doing, path: path, detail: String(cString: sqlite3_errmsg(handle)))
+        let detail = String(cString: sqlite3_errmsg(handle))
+        let folder = StoreFolder(ofDatabase: path)
+        guard reason == .unusable, folder.database == path else {
+            return StoreError(reason, doing: doing, path: path, detail: detail)
+        }
+        let advice = "it is cut or damaged; what is whole of it and beside it is put together by: larder fsck --repair"
+        return StoreError(reason, doing: doing, path: path, detail: detail, advice: advice)
     }
 }

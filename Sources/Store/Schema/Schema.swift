@@ -36,6 +36,8 @@ enum Schema {
     @discardableResult
     static func checkOurs(_ connection: Connection) throws(StoreError) -> Int64 {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
+            let folder = StoreFolder(ofDatabase: connection.path)
+            if !folder.journalFiles.isEmpty { throw folder.lostDatabase("its beginning is not that of a larder") }
             throw StoreError(.unusable, doing: "open", path: connection.path, detail: "it is not a larder")
         }
         let found = try connection.integer("PRAGMA user_version")

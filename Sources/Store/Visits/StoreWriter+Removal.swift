@@ -8,6 +8,7 @@ extension StoreWriter {
             try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
         }
+        try renewJournal()
     }
 
     /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites stay. The bodies go
@@ -28,6 +29,7 @@ extension StoreWriter {
                     try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
                 }
             }
+            try renewJournal()
         }
         return urls.count
     }

@@ -11,6 +11,7 @@ extension StoreWriter {
             }
             try run("UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit), .integer(site.id))
         }
+        try noteState()
     }
 
     /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have itself.
@@ -55,6 +56,7 @@ extension StoreWriter {
             }
             try remove(visit: visit)
         }
+        try renewJournal()
     }
 
     /// As they are now: who asks may have read the site before others changed it.
@@ -75,11 +77,13 @@ extension StoreWriter {
     /// How the site is prefetched and served from now on, as the caller writes and reads it.
     package func keep(settings: String, of visit: OpenVisit) throws(StoreError) {
         try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
+        try noteState()
     }
 
     /// The same once the visit is over.
     package func keep(settings: String, ofSite name: String) throws(StoreError) {
         try run("UPDATE site SET settings = ? WHERE name = ?", .text(settings), .text(name))
+        try noteState()
     }
 
     /// What the addresses answered in the visit says that there is nothing, whatever its status.

@@ -30,6 +30,15 @@ enum FsckCommand {
             lines.append("and \(Quantities.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
+        if let rebuilt = report.rebuilt {
+            lines.append(
+                "the database was made anew: \(Quantities.count(rebuilt.addresses, "address", plural: "addresses")) are "
+                    + "held again; the old one is in the folder quarantine")
+            if rebuilt.lostBodies > 0 {
+                let lost = Quantities.count(rebuilt.lostBodies, "body", plural: "bodies")
+                lines.append("\(lost) could not be had again; to fetch them: \(arguments.command("update"))")
+            }
+        }
         let checked = Quantities.count(report.bodiesChecked, "body", plural: "bodies")
         let bytes = Quantities.bytes(report.bytesChecked)
         let damaged = report.isSound ? "all as they were fetched" : "\(report.damaged.count) damaged"

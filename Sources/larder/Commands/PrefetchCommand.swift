@@ -78,6 +78,11 @@ enum PrefetchCommand {
             terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
+        for session in report.lostSessions {
+            terminal.fail(
+                "\(report.site): the session with \(session.origin) ended on the way; give larder what logs in anew "
+                    + "(--cookies FILE, --user) and run the same command again")
+        }
         return report.isComplete ? .done : .incomplete
     }
 

@@ -32,6 +32,10 @@ enum PrefetchSummary {
         if needed > 0, let limit = report.limit {
             lines.append("  \(Quantities.grouped(needed)) not fetched that pages need offline: \(limit)")
         }
+        for session in report.lostSessions {
+            lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
+            lines.append("    \(session.login)")
+        }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
             lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")

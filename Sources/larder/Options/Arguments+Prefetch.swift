@@ -17,6 +17,7 @@ extension Arguments {
         options.limits.pages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)
+        if let patience = try time(.hostPatience) { options.patience = patience }
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.rules = texts(.rule)
         options.allowsShrinking = has(.allowShrink)

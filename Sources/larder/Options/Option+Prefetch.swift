@@ -24,6 +24,7 @@ extension Option {
     static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
     static let mannerOptions: [Option] = [
         .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
+        .hostPatience,
     ]
     static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
@@ -98,6 +99,10 @@ extension Option {
     static let timeout = Option(
         name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes",
         standard: "no limit",
+        group: .manners)
+    static let hostPatience = Option(
+        name: "--patience", value: "TIME",
+        help: "wait so long, when all else is done, for hosts that have never answered", standard: "10s",
         group: .manners)
 
     static let fetchPolicy = Option(

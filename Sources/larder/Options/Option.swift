@@ -63,7 +63,8 @@ struct Option: Sendable, Equatable {
         name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil,
         place: .commandLine)
     static let repair = Option(
-        name: "--repair", value: nil, help: "take damaged bodies out of service, and remove what nothing refers to",
+        name: "--repair", value: nil,
+        help: "take damaged bodies out of service, remove what nothing refers to, and make a damaged database anew",
         standard: nil, place: .commandLine)
     static let links = Option(
         name: "--links", value: nil, help: "list what it links to and what links to it", standard: nil)

@@ -151,7 +151,7 @@ import Web
                 robots += 1
                 let nothing: [UInt8] = []
                 _ = frontier.robotsAnswered(host: host, status: 404, location: nil, body: nothing.span, now: now)
-            case .probe?:
+            case .probe?, .witness?:
                 Issue.record("nobody is doubted")
             case nil:
                 now = max(now + .microseconds(10), frontier.nextRetry ?? now)

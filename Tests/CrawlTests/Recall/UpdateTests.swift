@@ -43,6 +43,19 @@ import Web
         return String(decoding: try #require(try reader.content(of: body)).load(), as: UTF8.self)
     }
 
+    @Test func `a tag that is no UTF-8 is sent back byte by byte`() throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1\r\nETag: \"abc"
+        origin.on("/three") { request in
+            // What is no UTF-8 is read as one such character for each byte here.
+            guard request["If-None-Match"] == "\"abc\u{FFFD}\"" else {
+                return .raw(Array(head.utf8) + [0xFC] + Array("\"\r\n\r\n3".utf8))
+            }
+            return OriginAnswer(status: 304)
+        }
+        #expect(try crawl().confirmed == 3)
+        #expect(try crawl().confirmed == 4)
+    }
+
     @Test func `what is unchanged costs a request and no body, and stands in the new visit`() throws {
         let before = origin.requests.count
         let report = try crawl()

@@ -51,6 +51,16 @@ enum LoginWords {
         }
     }
 
+    /// Whether a form of the page is sent to where logins are.
+    static func areSentTo(by page: Span<UInt8>) -> Bool {
+        page.withUnsafeBufferPointer { page in
+            hasTag("form", in: page) { tag in forms.contains { isFound($0, in: tag) } }
+        }
+    }
+
+    private static let forms = ["login", "log-in", "logon", "signin", "sign-in", "sign_in", "session", "auth"]
+        .map { Array($0.utf8) }
+
     /// Whether it is so of some tag; the tag's bytes are given in lower case, without its name.
     private static func hasTag(
         _ name: String, in page: UnsafeBufferPointer<UInt8>, isSo: ([UInt8]) -> Bool

@@ -1,3 +1,5 @@
+internal import Web
+
 extension String {
     /// On one line, with nothing in it that a terminal obeys: what comes from outside may not write lines of its own into a log,
     /// where some have a meaning, nor hide what stands there.
@@ -10,7 +12,7 @@ extension String {
             case "\t": "\\t"
             case "\u{0}"..."\u{1f}", "\u{7f}"..."\u{9f}", "\u{2028}"..."\u{202e}", "\u{2066}"..."\u{2069}":
                 "\\u{\(String(scalar.value, radix: 16))}"
-            default: nil
+            default: HTTPGrammar.byte(of: scalar).map { "\\x" + String($0, radix: 16) }
             }
         }
     }

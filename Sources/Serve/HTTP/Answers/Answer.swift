@@ -1,3 +1,5 @@
+internal import Web
+
 /// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share it.
 final class Answer: Sendable {
     let status: Int
@@ -94,7 +96,8 @@ final class Answer: Sendable {
             head.append(contentsOf: field.name.utf8)
             head.append(contentsOf: ": ".utf8)
             // A stored value cannot end the field, whatever is in it.
-            head.append(contentsOf: field.value.utf8.lazy.filter { $0 != 0x0d && $0 != 0x0a && $0 != 0 })
+            let value = HTTPGrammar.bytes(of: field.value)
+            head.append(contentsOf: value.lazy.filter { $0 != 0x0d && $0 != 0x0a && $0 != 0 })
             head.append(contentsOf: "\r\n".utf8)
         }
         // Of any answer with a body that can be asked for in parts: see `Selection`.

@@ -1,8 +1,11 @@
 extension HTTPFields {
     /// Reads the lines `Name: value` of a message's head, ended by CRLF or LF. What is no field line (a status line, an
     /// empty line, a name that is no token) is left out; a line that starts with a space continues the one before
-    /// (RFC 9112, section 5.2). Values that are not UTF-8 are read as ISO 8859-1.
-    package init(block: Span<UInt8>) {
+    /// (RFC 9112, section 5.2). Values that are not UTF-8 are bytes (RFC 9110, section 5.5): see `reversibleText`. Where they are
+    /// addresses or names of files, they are read as ISO 8859-1.
+    ///
+    /// - Parameter isReceived: it came from a server, and not out of `block`.
+    package init(block: Span<UInt8>, isReceived: Bool = false) {
         self.init()
         block.withUnsafeBufferPointer { bytes in
             var rest = bytes[...]
@@ -13,7 +16,8 @@ extension HTTPFields {
                 rest = rest[min(end + 1, rest.endIndex)...]
                 if line.last == 0x0D { line.removeLast() }
                 if let first = line.first, HTTPGrammar.isSpace(first) {
-                    if continues { continueLast(HTTPGrammar.text(HTTPGrammar.trimmed(line))) }
+                    guard continues else { continue }
+                    continueLast(HTTPGrammar.reversibleText(HTTPGrammar.trimmed(line), isReceived: isReceived))
                     continue
                 }
                 continues = false
@@ -22,10 +26,16 @@ extension HTTPFields {
                 let name = HTTPGrammar.trimmed(line[..<colon])
                 guard HTTPGrammar.isToken(name) else { continue }
                 continues = true
-                append(HTTPGrammar.text(name), HTTPGrammar.text(HTTPGrammar.trimmed(line[(colon + 1)...])))
+                let (fieldName, value) = (HTTPGrammar.text(name), HTTPGrammar.trimmed(line[(colon + 1)...]))
+                let isRead = Self.readNames.contains { HTTPGrammar.matches($0, fieldName) }
+                append(
+                    fieldName,
+                    isRead ? HTTPGrammar.text(value) : HTTPGrammar.reversibleText(value, isReceived: isReceived))
             }
         }
     }
+
+    private static let readNames = ["Location", "Content-Location", "Content-Disposition", "Link", "Refresh"]
 
     /// The lines of a message's head, CRLF behind each, without the empty line that ends it. What would break out of its
     /// line cannot: CR, LF and NUL in a value become spaces, and a field whose name is no token is left out.

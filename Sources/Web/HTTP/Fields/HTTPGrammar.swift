@@ -44,6 +44,46 @@ package enum HTTPGrammar {
         return text
     }
 
+    /// The text of a field's bytes, of which no other bytes have the same: those that are no UTF-8 stand as characters for
+    /// private use, from U+EF80 on, and are bytes again where the text is sent.
+    ///
+    /// - Parameter isReceived: no such character stands for a byte yet.
+    static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
+        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) { return text }
+        var text = ""
+        text.unicodeScalars.append(
+            contentsOf: bytes.lazy.map { byte in
+                byte < 0x80 ? Unicode.Scalar(byte) : Unicode.Scalar(standIns + UInt32(byte)) ?? Unicode.Scalar(byte)
+            })
+        return text
+    }
+
+    private static let standIns: UInt32 = 0xEF00
+
+    /// The bytes that a field's text stands for.
+    package static func bytes(of text: String) -> [UInt8] {
+        guard hasStandIn(text) else { return Array(text.utf8) }
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            if let byte = byte(of: scalar) { bytes.append(byte) } else { bytes += UTF8.encode(scalar) ?? .init() }
+        }
+        return bytes
+    }
+
+    /// The byte that a character stands for; nil for one that stands for itself.
+    package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
+        (standIns + 0x80...standIns + 0xFF).contains(scalar.value) ? UInt8(scalar.value - standIns) : nil
+    }
+
+    /// In UTF-8 they are EE BE 80 to EE BF BF.
+    private static func hasStandIn(_ text: String) -> Bool {
+        var last: UInt8 = 0
+        return text.utf8.contains { byte in
+            defer { last = byte }
+            return last == 0xEE && (byte == 0xBE || byte == 0xBF)
+        }
+    }
+
     /// A delta or a count by RFC 9111, section 1.2.2: digits only, and what is beyond 2^31 is 2^31.
     static func cappedInteger(_ bytes: some Collection<UInt8>) -> Int? {
         guard !bytes.isEmpty else { return nil }

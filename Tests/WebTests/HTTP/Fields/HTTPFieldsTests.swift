@@ -43,7 +43,28 @@ struct HTTPFieldsTests {
         #expect(list == expected.map { HTTPFields.Field(name: $0.0, value: $0.1) })
     }
 
-    @Test func `bytes that are not UTF-8 are read as ISO 8859-1`() {
+    @Test(
+        arguments: [
+            [0x22, 0x61, 0xFC, 0x22], [0xFF], [0x80, 0xC3, 0xBC, 0x20, 0xFF], Array("é ü".utf8), Array("plain".utf8),
+            [0xEE, 0xBE, 0x80], [0xEE, 0xBF, 0xBF, 0x41], [0xED, 0xA0, 0x80], Array("日本語".utf8), [0xC3],
+        ] as [[UInt8]])
+    func `a value is the bytes that came, whatever they are`(value: [UInt8]) throws {
+        let fields = HTTPFields(block: (Array("ETag: ".utf8) + value + [0x0D, 0x0A]).span, isReceived: true)
+        #expect(HTTPGrammar.bytes(of: try #require(fields["ETag"])) == value)
+        // As a store keeps it.
+        let again = HTTPFields(block: fields.block.utf8.span)
+        #expect(HTTPGrammar.bytes(of: try #require(again["ETag"])) == value)
+    }
+
+    @Test func `whatever scalar is in a text, it is itself or a byte`() {
+        for value in (0xEF70...0xF010 as ClosedRange<UInt32>) {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let bytes = HTTPGrammar.bytes(of: String(Character(scalar)))
+            #expect(bytes == (HTTPGrammar.byte(of: scalar).map { [$0] } ?? Array(String(Character(scalar)).utf8)))
+        }
+    }
+
+    @Test func `addresses that are not UTF-8 are read as ISO 8859-1`() {
         let block = Array("Location: /caf".utf8) + [0xE9, 0x0D, 0x0A] + Array("Server: é".utf8)
         let fields = HTTPFields(block: block.span)
         #expect(fields["location"] == "/café")

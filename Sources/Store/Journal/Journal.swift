@@ -1,0 +1,207 @@
+internal import Digest
+internal import Glibc
+internal import Web
+
+/// What the database has, once more and line by line, beside the bodies: a database that is damaged, cut or gone is made
+/// anew from it. Lists and tables of links are not in it: bodies are read again for them.
+///
+/// A line is a JSON object behind a checksum, so that damage costs the lines that it hit. Lines are written before the rows
+/// are committed; what a killed run wrote without a commit names bodies that are not there. It belongs to the writer's thread.
+final class Journal {
+    private let folder: StoreFolder
+    private var file: Int32 = -1
+    private var waiting: [UInt8] = []
+
+    init(_ folder: StoreFolder) {
+        self.folder = folder
+    }
+
+    /// A file of its own, at this path.
+    init(_ folder: StoreFolder, at path: String) throws(StoreError) {
+        self.folder = folder
+        file = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0o600)
+        guard file >= 0 else { throw StoreError(errno, doing: "create", path: path) }
+    }
+
+    deinit {
+        if file >= 0 { close(file) }
+    }
+
+    /// A response that its visit has.
+    func note(_ response: NewResponse, ofVisit visit: Int64) {
+        let body: (sha256: String, form: String)? =
+            switch response.body {
+            case .none: nil
+            case .new(let new): (new.sha256.hex, new.form)
+            case .held(let held): (Hex.encode(held.sha256), held.form)
+            }
+        note(
+            JournalLine.Response(
+                href: response.href, visit: visit, request: response.request.text, variant: response.variant,
+                status: Int64(response.status), role: Int64(response.role), flags: Int64(response.flags.rawValue),
+                requested: response.requested, fetched: response.fetched, type: response.type,
+                referrer: response.referrer, fields: response.fields, sha256: body?.sha256, form: body?.form))
+    }
+
+    func note(_ body: NewBody, at place: PackPlace?, inline: [UInt8]?) {
+        note(
+            JournalLine.Body(
+                sha256: body.sha256.hex, form: body.form, byteCount: Int64(body.byteCount), title: body.title,
+                md5: body.md5?.hex, place: place, bytes: inline))
+    }
+
+    func note(_ line: some JSONWritable) {
+        var writer = JSONWriter()
+        writer.value(line)
+        let text = writer.takeBytes()
+        waiting += Hex.encode(bigEndian: Self.checksum(text)).utf8
+        waiting.append(0x20)
+        waiting += text
+        waiting.append(0x0A)
+    }
+
+    /// What was noted since the last time is not to be.
+    func drop() { waiting.removeAll() }
+
+    /// What was noted is in the file. It is synced when the system sees fit, as the database's log is.
+    func flush() throws(StoreError) {
+        guard !waiting.isEmpty else { return }
+        defer { waiting.removeAll(keepingCapacity: true) }
+        if file < 0 { file = try Self.open(in: folder) }
+        try Self.write(waiting, to: file, folder.journal)
+    }
+
+    /// Writes all that the database has to a file of its own, after which those before it are nobody's, but for those that
+    /// other writers hold.
+    func renew(_ write: (Journal) throws(StoreError) -> Void) throws(StoreError) {
+        try StoreFolder.makeFolders(folder.journal)
+        let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
+        let part = target + ".part"
+        let whole = try Journal(folder, at: part)
+        do throws(StoreError) {
+            try write(whole)
+            try whole.flush()
+            guard fdatasync(whole.file) == 0, rename(part, target) == 0 else {
+                throw StoreError(errno, doing: "write to", path: part)
+            }
+        } catch {
+            unlink(part)
+            throw error
+        }
+        if file >= 0 { close(file) }
+        file = -1
+        for path in folder.journalFiles where path != target {
+            let file = Glibc.open(path, O_WRONLY | O_CLOEXEC)
+            guard file >= 0 else { continue }
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+            close(file)
+        }
+    }
+
+    /// So much is put together before it is written, of what comes in one go.
+    var isLong: Bool { waiting.count > 1 << 20 }
+
+    /// The first file that nobody else appends to, else a new one.
+    private static func open(in folder: StoreFolder) throws(StoreError) -> Int32 {
+        try StoreFolder.makeFolders(folder.journal)
+        for path in folder.journalFiles {
+            let file = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_APPEND)
+            guard file >= 0 else { continue }
+            var status = stat()
+            if flock(file, LOCK_EX | LOCK_NB) == 0, fstat(file, &status) == 0, status.st_nlink > 0 {
+                // A line that a killed run began ends here.
+                if status.st_size > 0 { try write([0x0A], to: file, path) }
+                return file
+            }
+            close(file)
+        }
+        while true {
+            let path = folder.journal + "/" + name(Int64.random(in: 1...Int64.max))
+            let file = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0o600)
+            guard file >= 0 else {
+                if errno == EEXIST { continue }
+                throw StoreError(errno, doing: "create", path: path)
+            }
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { return file }
+            close(file)
+        }
+    }
+
+    private static func name(_ number: Int64) -> String { Hex.encode(bigEndian: UInt64(bitPattern: number)) }
+
+    private static func write(_ bytes: [UInt8], to file: Int32, _ path: String) throws(StoreError) {
+        var code: Int32 = 0
+        bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count, code == 0 {
+                let count = Glibc.write(file, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+                if count >= 0 { written += count } else if errno != EINTR { code = errno }
+            }
+        }
+        guard code == 0 else { throw StoreError(code, doing: "write to", path: path) }
+    }
+
+    /// FNV-1a: it is to find what a disk has done, not what somebody has.
+    static func checksum(_ bytes: some Collection<UInt8>) -> UInt32 {
+        var sum: UInt32 = 0x811C_9DC5
+        for byte in bytes { sum = (sum ^ UInt32(byte)) &* 0x0100_0193 }
+        return sum
+    }
+
+    /// Hands over the lines of a file that are whole, in their order.
+    static func eachLine(of path: String, take: (JSONValue) throws(StoreError) -> Void) throws(StoreError) {
+        var rest: [UInt8] = []
+        var failure: StoreError?
+        func read(_ line: ArraySlice<UInt8>) {
+            guard failure == nil, line.count > 9, line[line.startIndex + 8] == 0x20 else { return }
+            let text = line.dropFirst(9)
+            guard line.prefix(8).elementsEqual(Hex.encode(bigEndian: checksum(text)).utf8) else { return }
+            let limits = JSONLimits(byteCount: longestLine)
+            guard let value = try? JSONValue.parse(Array(text).span, limits: limits) else { return }
+            do throws(StoreError) {
+                try take(value)
+            } catch {
+                failure = error
+            }
+        }
+        try BodyContent.file(path: path).eachPiece { piece in
+            piece.withUnsafeBufferPointer { rest += $0 }
+            var start = rest.startIndex
+            while let end = rest[start...].firstIndex(of: 0x0A) {
+                read(rest[start..<end])
+                start = end + 1
+            }
+            rest.removeFirst(start)
+            if rest.count > longestLine { rest.removeAll() }
+        }
+        read(rest[...])
+        if let failure { throw failure }
+    }
+
+    private static let longestLine = 256 * 1024 * 1024
+}
+
+extension Hex {
+    fileprivate static func encode(bigEndian value: some FixedWidthInteger) -> String {
+        withUnsafeBytes(of: value.bigEndian) { encode($0) }
+    }
+}
+
+extension StoreFolder {
+    /// The files of the journal, in the order of their names.
+    var journalFiles: [String] {
+        Self.names(in: journal).filter { $0.utf8.count == 16 }.sorted().map { journal + "/" + $0 }
+    }
+
+    /// Bodies or rows are there, of which only a database tells.
+    var hasRemains: Bool {
+        !journalFiles.isEmpty || !bodyFileNames.isEmpty || packList.contains { $0.byteCount ?? 0 > 0 }
+    }
+
+    /// What to say where there is no database that could be read, and one was there.
+    func lostDatabase(_ detail: String) -> StoreError {
+        StoreError(
+            .unusable, doing: "open", path: database, detail: detail,
+            advice: "what was in it can be had again from what stands beside it: larder fsck --repair")
+    }
+}

@@ -1,0 +1,253 @@
+internal import Digest
+internal import Glibc
+internal import Web
+
+/// A database made anew from the journal, from what can be read of the one that is damaged, and from the bodies, each of which
+/// is held against its digest.
+package struct StoreRebuild: Sendable, Equatable {
+    /// What is held again.
+    package var addresses = 0
+    package var bodies = 0
+    /// Bodies of which a row tells, and that are not there or are not what they were.
+    package var lostBodies = 0
+
+    /// Puts the new database in the place of the old one, which goes to `quarantine`. Fails with `.busy` while somebody writes,
+    /// and with `.unusable` where nothing tells what there was.
+    package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
+        var result = StoreRebuild()
+        let locks = try StoreLocks(folder)
+        try locks.alone(doing: "rebuild") { () throws(StoreError) in
+            try refuseNewer(folder)
+            let read = folder.journal + ".read"
+            defer { unlink(read) }
+            salvage(folder, to: read)
+            result = try build(folder, from: [read] + folder.journalFiles)
+            try exchange(folder)
+        }
+        _ = consume locks
+        try StoreWriter(folder).renewJournal()
+        return result
+    }
+
+    /// What is whole, and of a later larder, is that one's to repair.
+    private static func refuseNewer(_ folder: StoreFolder) throws(StoreError) {
+        guard folder.exists else { return }
+        let isWhole: Bool
+        do throws(StoreError) {
+            let connection = try Connection(folder.database, access: .readOnly)
+            let isOurs = try connection.integer("PRAGMA application_id") == Schema.applicationID
+            let isNewer = try connection.integer("PRAGMA user_version") > Schema.version
+            isWhole =
+                if isOurs, isNewer {
+                    try connection.prepare("PRAGMA quick_check").first { $0.text(0) } == "ok"
+                } else {
+                    false
+                }
+        } catch {
+            return
+        }
+        if isWhole { try Schema.checkOurs(Connection(folder.database, access: .readOnly)) }
+    }
+
+    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal says all.
+    private static func salvage(_ folder: StoreFolder, to path: String) {
+        guard folder.exists else { return }
+        do throws(StoreError) {
+            let journal = try Journal(folder, at: path)
+            try Connection(folder.database, access: .readOnly).write(to: journal, isDamaged: true)
+            try journal.flush()
+        } catch {
+            // It is damaged: that is why somebody is here.
+        }
+    }
+
+    private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }
+
+    private static func build(_ folder: StoreFolder, from files: [String]) throws(StoreError) -> StoreRebuild {
+        let path = fresh(folder)
+        for suffix in ["", "-wal", "-shm"] { unlink(path + suffix) }
+        let connection = try Connection(path, access: .readWrite, modeOf: folder.locks)
+        try Schema.prepare(connection)
+        try connection.execute("PRAGMA foreign_keys = OFF", doing: "rebuild")
+        var rows = try RebuiltRows(folder, connection)
+        try connection.transaction { () throws(StoreError) in
+            try eachLine(of: files) { line throws(StoreError) in
+                switch line {
+                case .body(let body): try rows.add(body)
+                case .state(let state): rows.add(state)
+                case .response: break
+                }
+            }
+            try rows.addState()
+            try eachLine(of: files) { line throws(StoreError) in
+                if case .response(let response) = line { try rows.add(response) }
+            }
+            try rows.finish()
+        }
+        var result = StoreRebuild()
+        result.addresses = Int(try connection.integer("SELECT count(DISTINCT url) FROM response"))
+        result.bodies = Int(try connection.integer("SELECT count(*) FROM body"))
+        result.lostBodies = rows.lost.count
+        guard result.addresses > 0 else {
+            throw StoreError(
+                .unusable, doing: "rebuild", path: folder.database,
+                detail: "nothing that can be read tells what was held",
+                advice: "restore the file from a copy, or begin anew in another store with --store")
+        }
+        try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "rebuild")
+        return result
+    }
+
+    private static func eachLine(
+        of files: [String], take: (JournalLine) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        for file in files where access(file, R_OK) == 0 {
+            try Journal.eachLine(of: file) { json throws(StoreError) in
+                if let line = JournalLine(json) { try take(line) }
+            }
+        }
+    }
+
+    private static func exchange(_ folder: StoreFolder) throws(StoreError) {
+        try folder.createQuarantine()
+        for suffix in ["-shm", "-wal", ""] where access(folder.database + suffix, F_OK) == 0 {
+            let target = folder.quarantine + "/larder.db" + suffix
+            guard rename(folder.database + suffix, target) == 0 else {
+                throw StoreError(errno, doing: "move the database to", path: target)
+            }
+        }
+        try BodyFiles.sync(fresh(folder))
+        guard rename(fresh(folder), folder.database) == 0 else {
+            throw StoreError(errno, doing: "write to", path: folder.database)
+        }
+        try BodyFiles.sync(folder.path)
+    }
+}
+
+/// The rows of the new database, as they come in.
+private struct RebuiltRows {
+    private let folder: StoreFolder
+    private let connection: Connection
+    private var urls: URLRows
+    private let findBody: Statement
+    private let addBody: Statement
+    private let addContent: Statement
+    private let addResponse: Statement
+    private var state: JournalLine.State?
+    private var visits: Set<Int64> = []
+    /// Of which no whole bytes were found.
+    private(set) var lost: Set<String> = []
+
+    init(_ folder: StoreFolder, _ connection: Connection) throws(StoreError) {
+        self.folder = folder
+        self.connection = connection
+        urls = try URLRows(connection)
+        findBody = try connection.prepare("SELECT id FROM body WHERE sha256 = ? AND form = ?")
+        addBody = try connection.prepare(
+            "INSERT INTO body (sha256, form, size, title, md5, pack, start) VALUES (?, ?, ?, ?, ?, ?, ?)")
+        addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, x'', ?)")
+        addResponse = try connection.prepare(
+            """
+            INSERT INTO response
+                (url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET status = excluded.status, role = excluded.role, flags = excluded.flags,
+                requested = excluded.requested, fetched = excluded.fetched, type = excluded.type,
+                referrer = excluded.referrer, body = excluded.body, fields = excluded.fields
+                WHERE excluded.fetched >= response.fetched
+            """)
+    }
+
+    mutating func add(_ body: JournalLine.Body) throws(StoreError) {
+        guard let digest = Digest(.sha256, hex: body.sha256), !body.form.isEmpty else { return }
+        let key = body.sha256 + body.form
+        if try row(body.sha256, body.form) != nil { return }
+        guard try isWhole(body, digest) else {
+            lost.insert(key)
+            return
+        }
+        lost.remove(key)
+        try addBody.run(
+            .blob(digest.bytes), .text(body.form), .integer(body.byteCount), .optional(body.title),
+            body.md5.flatMap { Digest(.md5, hex: $0) }.map { .blob($0.bytes) } ?? .null,
+            .optional(body.place?.pack), .optional(body.place?.start))
+        try addContent.run(.integer(connection.lastInsertedRow), body.bytes.map { .blob($0) } ?? .null)
+    }
+
+    private func isWhole(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
+        let content: BodyContent?
+        if let place = body.place {
+            let bytes = try Pack(place.pack, in: folder).read(from: place.start, byteCount: Int(body.byteCount))
+            content = bytes.map { .bytes($0) }
+        } else {
+            content = body.bytes.map { .bytes($0) } ?? .file(path: folder.bodyFile(sha256: body.sha256))
+        }
+        guard let content, Int64(content.byteCount ?? -1) == body.byteCount else { return false }
+        return try content.measure().sha256 == digest
+    }
+
+    private func row(_ sha256: String, _ form: String) throws(StoreError) -> Int64? {
+        guard let digest = Digest(.sha256, hex: sha256) else { return nil }
+        return try findBody.first(.blob(digest.bytes), .text(form)) { $0.integer(0) }
+    }
+
+    /// The last one counts.
+    mutating func add(_ state: JournalLine.State) {
+        if state.time >= self.state?.time ?? 0, !state.visits.isEmpty || self.state == nil { self.state = state }
+    }
+
+    mutating func addState() throws(StoreError) {
+        guard let state else { return }
+        let known = Set(state.visits.map(\.id))
+        func run(_ sql: String, _ values: SQLValue...) throws(StoreError) {
+            try connection.prepare(sql).run(values, doing: "rebuild")
+        }
+        for site in state.sites {
+            try run(
+                "INSERT OR IGNORE INTO site (id, name, start, published, settings, overlay) VALUES (?, ?, ?, ?, ?, ?)",
+                .integer(site.id), .text(site.name), .text(site.start),
+                .optional(site.published.flatMap { known.contains($0) ? $0 : nil }), .text(site.settings),
+                .optional(site.overlay.flatMap { known.contains($0) ? $0 : nil }))
+        }
+        let sites = Set(state.sites.map(\.id))
+        for visit in state.visits where sites.contains(visit.site) {
+            try run(
+                "INSERT OR IGNORE INTO visit (id, site, started, finished, base) VALUES (?, ?, ?, ?, ?)",
+                .integer(visit.id), .integer(visit.site), .integer(visit.started), .optional(visit.finished),
+                .optional(visit.base))
+            visits.insert(visit.id)
+        }
+        for pin in state.pins {
+            try run(
+                "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind), .text(pin.value),
+                .integer(pin.added))
+        }
+    }
+
+    /// One whose body is lost is missing, and fetched at the next prefetch.
+    mutating func add(_ response: JournalLine.Response) throws(StoreError) {
+        guard visits.contains(response.visit) else { return }
+        var body: Int64?
+        if let sha256 = response.sha256 {
+            body = try row(sha256, response.form ?? "")
+            if body == nil { return }
+        }
+        let url = try urls.row(of: response.href)
+        let referrer: Int64? = if let href = response.referrer { try urls.row(of: href) } else { nil }
+        try addResponse.run(
+            .integer(url), .integer(response.visit), .text(response.request), .text(response.variant),
+            .integer(response.status), .integer(response.role), .integer(response.flags),
+            .integer(response.requested), .integer(response.fetched), .optional(response.type), .optional(referrer),
+            .optional(body), .text(response.fields))
+    }
+
+    /// Whoever goes on with a pack appends behind all that is in it.
+    func finish() throws(StoreError) {
+        var packs: [Int64] = []
+        try connection.prepare("SELECT DISTINCT pack FROM body WHERE pack IS NOT NULL").each {
+            packs.append($0.integer(0))
+        }
+        let add = try connection.prepare("INSERT INTO pack (number, size) VALUES (?, ?)")
+        for number in packs { try add.run(.integer(number), .integer(Pack(number, in: folder).byteCount ?? 0)) }
+    }
+}

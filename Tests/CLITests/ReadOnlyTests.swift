@@ -1,0 +1,44 @@
+import Glibc
+import Store
+import TestOrigin
+import Testing
+
+/// A larder that whoever looks may not write to.
+@Suite struct ReadOnlyTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<a href=/a>a</a>"))
+        origin.on("/a", .page("a"))
+    }
+
+    /// Who may write everywhere runs the command as somebody who may not.
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        let becoming = geteuid() == 0 ? "exec setpriv --reuid=65534 --regid=65534 --clear-groups" : "exec"
+        return try Command(
+            arguments + ["--store", home.file("store")], home: home, shell: "\(becoming) \"$0\" \"$@\""
+        ).wait()
+    }
+
+    private static let canBecomeAnother = geteuid() != 0 || access("/usr/bin/setpriv", X_OK) == 0
+
+    @Test(.enabled(if: canBecomeAnother, "setpriv is not there"))
+    func `what was missed is listed, and what is held by now is left out`() throws {
+        let store = home.file("store")
+        #expect(try Command.run("prefetch", origin.url("/"), "--store", store, home: home).status == 0)
+        let misses = ["/a", "/b"].map { Miss(href: origin.url($0), isPage: false, first: 1, last: 1) }
+        try NoteBook(StoreFolder(store)).note(misses: misses)
+        let all = try Command([], home: home, shell: "chmod -R a-w,a+rX \"$HOME\" && chmod a+X \"$HOME\"").wait()
+        #expect(all.status == 0, "\(all)")
+        defer { _ = try? Command([], home: home, shell: "chmod -R u+w \"$HOME\"").wait() }
+        let listed = try larder("misses")
+        #expect(listed.status == 0, "\(listed)")
+        #expect(listed.output == "\(origin.url("/b")): a requisite, once\n", "\(listed)")
+        #expect(try larder("status").status == 0)
+        let cleared = try larder("misses", "--clear")
+        #expect(cleared.status == 3 && cleared.errors.contains("cannot"), "\(cleared)")
+    }
+}

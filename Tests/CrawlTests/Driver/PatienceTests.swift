@@ -1,0 +1,94 @@
+import Fetch
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Hosts that do not answer hold nothing up.
+@Suite struct PatienceTests {
+    private let bench: CrawlBench
+    private let silent: TestOrigin
+
+    init() throws {
+        bench = try CrawlBench()
+        silent = try TestOrigin()
+        silent.hold("/ad.js")
+        silent.on("/ad.js", .file("1", type: "text/javascript"))
+        silent.on("/logo.png", .file([1], type: "image/png"))
+        bench.origin.on("/", .page("<script src=\(silent.url("/ad.js"))></script><a href=/two>2</a>"))
+        bench.origin.on("/two", .page("two"))
+    }
+
+    private func crawl(_ patience: Duration?) throws -> CrawlReport {
+        defer { silent.release("/ad.js") }
+        return try bench.crawl { plan in
+            plan.patience = patience
+            plan.mayReachPrivate = true
+        }
+    }
+
+    @Test func `who has never answered is not waited for when all else is done`() throws {
+        let report = try crawl(.milliseconds(600))
+        #expect(report.isPublished && !report.isInterrupted)
+        #expect(report.pages == 2)
+        #expect(report.missing.map(\.url.href) == [silent.url("/ad.js")])
+        #expect(report.misses.first?.contains("--patience") == true, "\(report.misses)")
+    }
+
+    @Test func `who has answered before is waited for`() throws {
+        bench.origin.on(
+            "/", .page("<img src=\(silent.url("/logo.png"))><a href=/two>2</a><a href=/late>late</a>"))
+        bench.origin.on("/two", .page("<script src=\(silent.url("/ad.js"))></script>"))
+        bench.origin.on("/late", .page("late").delayed(.milliseconds(1500)))
+        let silent = silent
+        bench.origin.on("/three") { _ in
+            silent.release("/ad.js")
+            return .page("three")
+        }
+        bench.origin.on("/late", .page("<a href=/three>3</a>").delayed(.milliseconds(1200)))
+        let report = try crawl(.milliseconds(300))
+        #expect(report.missing.isEmpty, "\(report.misses)")
+    }
+
+    @Test func `what an earlier visit has of it stays`() throws {
+        silent.release("/ad.js")
+        #expect(try crawl(nil).missing.isEmpty)
+        silent.hold("/ad.js")
+        let report = try crawl(.milliseconds(300))
+        #expect(report.missing.map(\.isKeptFromBefore) == [true])
+        #expect(report.isPublished)
+    }
+
+    /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
+    @Test func `names that are not found are looked up twice at most, and cost no time`() throws {
+        let start = try #require(WebURL("http://site.test/"))
+        var frontier = Frontier(scope: try Scope(start: [start], options: ScopeOptions()))
+        frontier.start(start)
+        var (now, lookups): (Duration, [String: Int]) = (.zero, [:])
+        while !frontier.isDone {
+            switch frontier.next(now: now) {
+            case .fetch(let number)?:
+                now += .milliseconds(1)
+                let url = frontier.url(number)
+                guard url.host != "site.test" else {
+                    frontier.succeeded(number, after: .milliseconds(1))
+                    for ad in 0..<33 where url.path == "/" {
+                        let target = try #require(WebURL("http://ad\(ad).test/a.js"))
+                        frontier.found(FoundLink(url: target, role: .requisite), by: number)
+                        let other = try #require(WebURL("http://ad\(ad).test/b.js"))
+                        frontier.found(FoundLink(url: other, role: .requisite), by: number)
+                    }
+                    continue
+                }
+                lookups[url.host, default: 0] += 1
+                frontier.failed(number, .fetch(FetchFailure(.unknownHost, "no")), now: now)
+            case nil: now = try #require(frontier.nextRetry)
+            default: Issue.record("nobody is asked about itself")
+            }
+        }
+        #expect(lookups.count == 33)
+        #expect(lookups.values.allSatisfy { $0 <= 4 }, "\(lookups)")
+        #expect(now < .seconds(1), "\(now)")
+    }
+}

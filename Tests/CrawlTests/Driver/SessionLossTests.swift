@@ -1,0 +1,121 @@
+import Fetch
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// A server that forgets who is there while it is asked.
+@Suite struct SessionLossTests {
+    private static let form = "<title>Sign in</title><form method=post><input name=u><input type=password></form>"
+    private let bench: CrawlBench
+
+    init() throws { bench = try CrawlBench() }
+
+    enum Manner: String, CaseIterable, Sendable {
+        case redirectToOne, redirectNamingThePage, byWayOfAnother, inPlace, inPlaceWithoutTitle, otherHost
+
+        func answer(to path: String) -> OriginAnswer {
+            switch self {
+            case .redirectToOne: .redirect(to: "/login")
+            case .redirectNamingThePage: .redirect(to: "/login?next=" + path)
+            case .byWayOfAnother: .redirect(to: "/gate?for=" + path)
+            case .inPlace: .page(form)
+            case .inPlaceWithoutTitle:
+                .page("<title>Club</title><form action=/user_session><input type=password></form><a href=/help>?</a>")
+            case .otherHost: .redirect(to: "https://sso.elsewhere.test/login?for=" + path)
+            }
+        }
+    }
+
+    /// A site of so many members' pages, of which the first ones come.
+    private func stock(_ manner: Manner, pages: Int = 60, goodOnes: Int, isRevived: Bool = false) {
+        let asked = Mutex(0)
+        let links = (1...pages).map { "<a href=/members/\($0)>\($0)</a>" }.joined()
+        bench.origin.on("/", .page("<a href=/about>about</a><a href=/login>in</a>" + links))
+        bench.origin.on("/about", .page("About us"))
+        bench.origin.on("/login", .page(Self.form))
+        bench.origin.on("/gate") { .redirect(to: "/login?next=" + ($0.query ?? "")) }
+        for page in 1...pages {
+            bench.origin.on("/members/\(page)") { _ in
+                let count = asked.withLock { asked in
+                    asked += 1
+                    return asked
+                }
+                return count <= goodOnes ? .page("member \(page)") : manner.answer(to: "/members/\(page)")
+            }
+        }
+    }
+
+    private func crawl(hasSession: Bool = true) throws -> CrawlReport {
+        try bench.crawl { plan in
+            plan.connectionsPerHost = 2
+            if hasSession { try plan.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1") }
+        }
+    }
+
+    private func memberRequests() -> Int { bench.origin.requests.count { $0.target.hasPrefix("/members/") } }
+
+    @Test(arguments: Manner.allCases)
+    func `when pages turn into a login, the site is asked no more, and that is said`(manner: Manner) throws {
+        stock(manner, goodOnes: 20)
+        let report = try crawl()
+        #expect(memberRequests() < 40, "\(memberRequests())")
+        #expect(report.lostSessions.map(\.origin) == [bench.origin.base])
+        #expect(report.missing.count == 40, "\(report.misses)")
+        #expect(report.isPublished)
+        let held = try (1...60).filter { try bench.text("/members/\($0)") == "member \($0)" }
+        #expect(held.count == 20)
+        #expect(try (1...60).allSatisfy { held.contains($0) == (try bench.stored("/members/\($0)") != nil) })
+    }
+
+    @Test(arguments: Manner.allCases)
+    func `what was held before is held afterwards`(manner: Manner) throws {
+        stock(manner, goodOnes: 60)
+        #expect(try crawl().missing.isEmpty)
+        stock(manner, goodOnes: 0)
+        bench.origin.forgetRequests()
+        let report = try crawl()
+        #expect(memberRequests() < 20, "\(memberRequests())")
+        #expect(report.lostSessions.map(\.origin) == [bench.origin.base])
+        #expect(report.missing.count == 60 && report.missing.allSatisfy(\.isKeptFromBefore))
+        for page in 1...60 { #expect(try bench.text("/members/\(page)") == "member \(page)") }
+    }
+
+    @Test func `a part of the site that never opened ends nothing`() throws {
+        bench.origin.on(
+            "/", .page((1...40).map { "<a href=/admin/\($0)></a><a href=/news/\($0)></a>" }.joined()))
+        for page in 1...40 {
+            bench.origin.on("/admin/\(page)", .redirect(to: "/login?next=\(page)"))
+            bench.origin.on("/news/\(page)", .page("news \(page)"))
+        }
+        bench.origin.on("/login", .page(Self.form))
+        let report = try crawl()
+        #expect(report.lostSessions.isEmpty)
+        #expect(report.pages == 41)
+        #expect(report.missing.count == 40, "\(report.misses)")
+        #expect(report.missing.allSatisfy { "\($0.failure)".contains("login") })
+        #expect(try bench.stored("/admin/7") == nil)
+    }
+
+    @Test func `a login that lets whoever is known through is no end`() throws {
+        stock(.byWayOfAnother, goodOnes: 60)
+        bench.origin.on("/members/7", .redirect(to: "/sso/login?next=/members/seven"))
+        bench.origin.on("/sso/login", .redirect(to: "/members/seven"))
+        bench.origin.on("/members/seven", .page("member seven"))
+        let report = try crawl()
+        #expect(report.lostSessions.isEmpty && report.missing.isEmpty)
+        #expect(try bench.stored("/members/7")?.status == 302)
+        #expect(try bench.text("/members/seven") == "member seven")
+    }
+
+    @Test func `whoever has no session is shown what everybody is shown`() throws {
+        stock(.redirectToOne, goodOnes: 20)
+        let report = try crawl(hasSession: false)
+        #expect(memberRequests() == 60)
+        #expect(report.lostSessions.isEmpty && report.missing.isEmpty)
+        #expect(try (1...60).count { try bench.stored("/members/\($0)")?.status == 302 } == 40)
+    }
+}

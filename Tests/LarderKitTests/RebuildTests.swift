@@ -1,0 +1,209 @@
+import Digest
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+@testable import Store
+
+/// A database that is damaged, cut or gone is made anew, whatever was done to it.
+@Suite struct RebuildTests {
+    private let scratch: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+    private let folder: StoreFolder
+    private static let pages = 120
+    private static let pageSize = 16_384
+
+    init() async throws {
+        scratch = try TemporaryFolder()
+        origin = try TestOrigin()
+        folder = StoreFolder(scratch.file("store"))
+        larder = Larder(at: folder.path)
+        let links = (1...Self.pages).map { "<a href=/p/\($0)>\($0)</a>" }.joined()
+        origin.on("/", .page("<link rel=stylesheet href=/style.css>" + links))
+        origin.on("/style.css", .file("a { background: url(/dot.png) }", type: "text/css"))
+        origin.on("/dot.png", .file([UInt8](repeating: 9, count: 300), type: "image/png"))
+        origin.on("/large.bin", .file([UInt8](repeating: 5, count: 1_500_000), type: "application/octet-stream"))
+        origin.on("/old", .redirect(to: "/p/1"))
+        stock("first")
+        _ = try await larder.prefetch([origin.url("/")])
+        let other = try await larder.prefetch([origin.url("/p/1")])
+        #expect(other.isPublished)
+        stock("second")
+        _ = try await larder.update([origin.url("/")])
+    }
+
+    private func stock(_ word: String) {
+        for page in 1...Self.pages {
+            // Some are in the database itself, most in a pack.
+            let text = String(repeating: "\(word) \(page) ", count: page.isMultiple(of: 3) ? 20 : 400)
+            origin.on(
+                "/p/\(page)",
+                .page("<title>Page \(page)</title><a href=/old>o</a><a href=/large.bin>l</a><p>\(text)"))
+        }
+    }
+
+    enum Damage: String, CaseIterable, Sendable {
+        case magicGone, headerGone, headerRandom, applicationGone, firstPageGone, indexPage, urlPage, responsePage,
+            bodyPage, contentPage, schemaOverwritten, emptied, cutInTheFirstPage, cutBehindIt, cutInTheMiddle,
+            cutAtTheEnd, zerosInTheMiddle, randomPages, allRandom, text, removed, withoutLog
+    }
+
+    private func bytes() throws -> [UInt8] { try BodyContent.file(path: folder.database).load() }
+
+    private func rootPage(_ name: String) throws -> Int {
+        var page = 0
+        try Connection(folder.database, access: .readOnly)
+            .prepare("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'").each { page = Int($0.integer(0)) }
+        return page - 1
+    }
+
+    private func apply(_ damage: Damage) async throws {
+        var random = SystemRandomNumberGenerator()
+        var bytes = try bytes()
+        func overwrite(_ range: Range<Int>, isRandom: Bool = false) {
+            for place in range.clamped(to: bytes.indices) {
+                bytes[place] = isRandom ? UInt8.random(in: 0...255, using: &random) : 0
+            }
+        }
+        func overwrite(page: Int) { overwrite(page * Self.pageSize..<(page + 1) * Self.pageSize) }
+        switch damage {
+        case .magicGone: overwrite(0..<16)
+        case .headerGone: overwrite(0..<100)
+        case .headerRandom: overwrite(16..<100, isRandom: true)
+        case .applicationGone: overwrite(68..<72)
+        case .firstPageGone: overwrite(page: 0)
+        case .indexPage: overwrite(page: try rootPage("response_visit"))
+        case .urlPage: overwrite(page: try rootPage("url"))
+        case .responsePage: overwrite(page: try rootPage("response"))
+        case .bodyPage: overwrite(page: try rootPage("body"))
+        case .contentPage: overwrite(page: try rootPage("content"))
+        case .schemaOverwritten: overwrite(100..<9000, isRandom: true)
+        case .emptied: bytes = []
+        case .cutInTheFirstPage: bytes = Array(bytes.prefix(5000))
+        case .cutBehindIt: bytes = Array(bytes.prefix(Self.pageSize))
+        case .cutInTheMiddle: bytes = Array(bytes.prefix(bytes.count / 2 + 77))
+        case .cutAtTheEnd: bytes.removeLast(Self.pageSize)
+        case .zerosInTheMiddle: overwrite(bytes.count / 2..<bytes.count / 2 + 4 * Self.pageSize)
+        case .randomPages:
+            for page in stride(from: 2, to: bytes.count / Self.pageSize, by: 3) {
+                overwrite(page * Self.pageSize..<(page + 1) * Self.pageSize, isRandom: true)
+            }
+        case .allRandom: overwrite(bytes.indices, isRandom: true)
+        case .text: bytes = Array("this is no database\n".utf8)
+        case .removed:
+            scratch.remove("store/larder.db")
+            return
+        case .withoutLog:
+            // What was committed last is in the log alone, and that goes.
+            let reader = try StoreReader(folder)
+            #expect(try reader.holdsAnything())
+            origin.on("/", .page("<a href=/late>late</a><a href=/p/1>1</a>"))
+            origin.on("/late", .page("late"))
+            var options = PrefetchOptions()
+            options.allowsShrinking = true
+            _ = try await larder.update([origin.url("/")], options: options)
+            bytes = try self.bytes()
+            _ = consume reader
+        }
+        for suffix in ["-wal", "-shm"] { unlink(folder.database + suffix) }
+        try scratch.write(bytes, to: "store/larder.db")
+    }
+
+    /// The addresses that readers are shown, with the digests of what they get.
+    private func shown() throws -> [String: String] {
+        let reader = try StoreReader(folder)
+        var shown: [String: String] = [:]
+        for path in ["/", "/style.css", "/dot.png", "/large.bin", "/old"] + (1...Self.pages).map({ "/p/\($0)" }) {
+            guard let response = try reader.response(for: origin.url(path)) else { continue }
+            let content = try response.body.flatMap(reader.content)
+            shown[path] = "\(response.status) " + (try content?.measure().sha256.hex ?? "")
+        }
+        return shown
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `everything comes back`(damage: Damage) async throws {
+        let before = try shown()
+        #expect(before.count == Self.pages + 5)
+        try await apply(damage)
+        let isOpenedAsWhole: Bool
+        do throws(LarderError) {
+            isOpenedAsWhole = try await larder.inspect().isSound
+        } catch {
+            isOpenedAsWhole = false
+            #expect(error.description.contains("larder fsck --repair"), "\(error)")
+        }
+        // A log that is gone took whole visits with it, and nothing shows that they were there.
+        #expect(isOpenedAsWhole == (damage == .withoutLog))
+        let report = try await larder.inspect(repair: true)
+        #expect(try await larder.inspect().isSound)
+        let after = try shown()
+        print("\(damage): \(after.count) of \(before.count) addresses, \(report.rebuilt?.addresses ?? 0) rebuilt")
+        if damage == .withoutLog {
+            #expect(after.count == before.count)
+        } else {
+            #expect(after == before)
+            // With the links of its pages.
+            #expect(try await larder.checkOffline(origin.url("/")).isClean)
+            let report = try await larder.update([origin.url("/")])
+            #expect(report.first?.isComplete == true && report.first?.confirmed == 0)
+        }
+    }
+
+    /// As earlier larders left a store.
+    @Test(arguments: [(Damage.indexPage, 125), (.applicationGone, 125), (.contentPage, 60)])
+    func `without a journal what can be read comes back`(damage: Damage, least: Int) async throws {
+        let before = try shown()
+        try await apply(damage)
+        for path in folder.journalFiles { unlink(path) }
+        let report = try await larder.inspect(repair: true)
+        #expect(try await larder.inspect().isSound)
+        let after = try shown()
+        let rebuilt = report.rebuilt?.addresses ?? 0
+        print("\(damage), without a journal: \(after.count) of \(before.count), \(rebuilt) rebuilt")
+        #expect(after.count >= least)
+        #expect(after.allSatisfy { before[$0.key] == $0.value })
+    }
+
+    @Test(arguments: [Damage.emptied, .text, .removed, .responsePage])
+    func `where nothing tells what there was, nothing is lost by trying`(damage: Damage) async throws {
+        try await apply(damage)
+        for path in folder.journalFiles { unlink(path) }
+        let packs = folder.packList.map(\.name)
+        await #expect(throws: LarderError.self) { try await larder.inspect(repair: true) }
+        if damage != .responsePage {
+            await #expect(throws: LarderError.self) { try await larder.prefetch([origin.url("/")]) }
+        }
+        #expect(folder.packList.map(\.name) == packs && !packs.isEmpty)
+    }
+
+    @Test func `a damaged journal costs the lines that it lost`() async throws {
+        let before = try shown()
+        try await apply(.removed)
+        for path in folder.journalFiles {
+            var bytes = try BodyContent.file(path: path).load()
+            for place in bytes.count / 2..<bytes.count / 2 + 3000 { bytes[place] = 0 }
+            try scratch.write(bytes, to: "store/journal/" + String(path.suffix(16)))
+        }
+        let report = try await larder.inspect(repair: true)
+        #expect(report.rebuilt != nil)
+        #expect(try await larder.inspect().isSound)
+        let after = try shown()
+        print("a damaged journal: \(after.count) of \(before.count)")
+        #expect(after.count >= before.count - 12)
+    }
+
+    @Test func `a removed site, a dropped visit and an earlier one that is shown stay so`() async throws {
+        _ = try await larder.remove(origin.url("/p/1"))
+        _ = try await larder.rollBack(origin.url("/"))
+        let visits = try await larder.visits(of: origin.url("/"))
+        let before = try shown()
+        try await apply(.removed)
+        _ = try await larder.inspect(repair: true)
+        #expect(try shown() == before)
+        #expect(try await larder.visits(of: origin.url("/")) == visits)
+        #expect(try StoreReader(folder).sites().map(\.name) == [origin.url("/")])
+    }
+}
