@@ -20,6 +20,9 @@ package struct FetchRequest: Sendable {
     package var reach = Reach.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
+    /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101 are between
+    /// neighbours alone.
+    package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
 
     package init(number: UInt32, url: WebURL, fields: HTTPFields = HTTPFields()) {
         self.number = number

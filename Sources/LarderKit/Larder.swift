@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import Web
 
 /// A larder: a folder that holds web pages with everything they need.
 ///
@@ -29,6 +30,14 @@ public struct Larder: Sendable {
     }
 
     public static let version = "0.1.0"
+
+    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the direction of text around,
+    /// are written as JSON would write them. Line feeds and tabs stay.
+    ///
+    /// ```swift
+    /// print(Larder.printable("a title\u{1B}]0;mine\u{07}"))  // a title\u001b]0;mine\u0007
+    /// ```
+    public static func printable(_ text: String) -> String { text.withVisibleControls }
 
     var folder: StoreFolder { StoreFolder(path) }
 

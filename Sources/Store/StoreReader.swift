@@ -8,6 +8,9 @@ package final class StoreReader {
     private let findVisible: Statement
     private let findOfVisit: Statement
     private let findShownBy: Statement
+    private let findElsewhere: Statement
+    /// The visit as of which answers are found; nil for what readers see now.
+    private var visit: Int64?
     private let findContent: Statement
     private let readers: ReadersLock
     private var isReading = false
@@ -49,10 +52,21 @@ package final class StoreReader {
             JOIN response ON response.url = url.id
             JOIN visit ON visit.id = response.visit
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ?1 AND response.request = ''
+            WHERE url.href = ?1 AND response.request = ?3
                 AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?2), ?2) OR response.visit = ?2)
                 AND visit.site = (SELECT site FROM visit WHERE id = ?2)
             ORDER BY response.visit DESC, response.fetched DESC, response.variant DESC
+            """)
+        findElsewhere = try connection.prepare(
+            """
+            SELECT \(StoredResponse.columns) FROM url
+            JOIN response ON response.url = url.id
+            JOIN visit ON visit.id = response.visit
+            JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href = ?1 AND response.request = ?3 AND \(Schema.isVisible("response"))
+                AND site.id <> (SELECT site FROM visit WHERE id = ?2)
+            ORDER BY \(StoredResponse.shownFirst)
             """)
         // A number may be given again: what somebody still knows by it may be another body by now.
         findContent = try connection.prepare(
@@ -94,14 +108,34 @@ package final class StoreReader {
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
+        guard let visit else { return try first(findVisible, [.text(href), .text(request.text)], fields) }
+        let values: [SQLValue] = [.text(href), .integer(visit), .text(request.text)]
+        if let own = try first(findShownBy, values, fields) { return own }
+        return try first(findElsewhere, values, fields)
+    }
+
+    private func first(
+        _ find: Statement, _ values: [SQLValue], _ fields: HTTPFields?
+    ) throws(StoreError) -> StoredResponse? {
         var newest: StoredResponse?
-        let fitting = try findVisible.first(.text(href), .text(request.text)) { row in
+        let fitting = try find.first(values) { row -> StoredResponse? in
             let response = StoredResponse(row)
             if fields.map(response.suits) ?? true { return response }
             newest = newest ?? response
             return nil
         }
         return fitting ?? newest
+    }
+
+    /// Finds answers as of a visit for as long as `body` runs: of its site what it had up to then, and of other sites what
+    /// readers see of them now.
+    package func asOf<Result>(
+        _ visit: Int64, _ body: () throws(StoreError) -> Result
+    ) throws(StoreError) -> Result {
+        let before = self.visit
+        self.visit = visit
+        defer { self.visit = before }
+        return try body()
     }
 
     /// What the visit has for the URL, published or not.
@@ -112,7 +146,8 @@ package final class StoreReader {
     /// What readers would be shown for the URL if the visit were published: the newest that its site has up to it, or what
     /// another site shows.
     package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
-        let own = try findShownBy.first(.text(href), .integer(visit), read: StoredResponse.init)
+        let own = try findShownBy.first(
+            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
         if let own { return own }
         return try response(for: href)
     }

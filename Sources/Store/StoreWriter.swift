@@ -13,6 +13,7 @@ package final class StoreWriter {
     private let addResponse: Statement
     private let replaceResponse: Statement
     private let addLinks: Statement
+    private let changeLinks: Statement
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
     /// How much the rows take in the transaction that is open; nil when none is.
@@ -56,6 +57,13 @@ package final class StoreWriter {
             INSERT OR IGNORE INTO link (url, body, pages, requisites, guesses)
             SELECT url, body, ?3, ?4, ?5 FROM response
             WHERE url = ?1 AND visit = ?2 AND request = '' AND body IS NOT NULL
+            """)
+        changeLinks = try connection.prepare(
+            """
+            UPDATE link SET pages = ?3, requisites = ?4, guesses = ?5
+            WHERE url = ?1
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
+                AND (pages, requisites, guesses) <> (?3, ?4, ?5)
             """)
         // An earlier larder kept none.
         if folder.journalFiles.isEmpty, try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0 {
@@ -146,6 +154,16 @@ package final class StoreWriter {
         do {
             for response in responses { try add(response, to: visit) }
             for links in links { try add(links, to: visit) }
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+
+    /// In place of the links that are kept of a body, in the transaction that is open.
+    func put(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
+        do {
+            try bodies.put(links, of: body)
         } catch {
             rollBack()
             throw error
@@ -316,9 +334,13 @@ package final class StoreWriter {
         }
         guard let source = try urls.row(of: links.source) else { return }
         openRowBytes? += links.count * 6
-        try addLinks.run(
+        let values: [SQLValue] = [
             .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
-            try list(links.guesses))
+            try list(links.guesses),
+        ]
+        try addLinks.run(values, doing: "write to")
+        // The body was scanned before: by a larder that looked for other links, say.
+        if connection.changedRowCount == 0 { try changeLinks.run(values, doing: "write to") }
     }
 
     func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {

@@ -9,8 +9,9 @@ package final class WriteQueue: Sendable {
         var responses: [NewResponse] = []
         var links: [NewLinks] = []
         var missing: [String] = []
+        var tables: [(links: [UInt8], body: StoredBody)] = []
 
-        var isEmpty: Bool { responses.isEmpty && links.isEmpty && missing.isEmpty }
+        var isEmpty: Bool { responses.isEmpty && links.isEmpty && missing.isEmpty && tables.isEmpty }
     }
 
     private struct State {
@@ -52,6 +53,11 @@ package final class WriteQueue: Sendable {
     /// After the response whose body has the links. Does not wait.
     package func addWithoutWaiting(_ links: NewLinks) throws(StoreError) {
         try add(links.count * 24, limit: .max) { $0.links.append(links) }
+    }
+
+    /// A body's links as they were found anew. Does not wait.
+    package func addWithoutWaiting(_ table: [UInt8], of body: StoredBody) throws(StoreError) {
+        try add(table.count, limit: .max) { $0.tables.append((table, body)) }
     }
 
     /// What turned out to say that there is nothing, after its response was added. Does not wait.
@@ -102,6 +108,7 @@ package final class WriteQueue: Sendable {
             case .batch(let batch, let byteCount):
                 commitTime = commitTime ?? clock.now + Limits.openTime
                 try writer.put(batch.responses, links: batch.links, to: visit)
+                for table in batch.tables { try writer.put(table.links, of: table.body) }
                 if !batch.missing.isEmpty {
                     // In a transaction of its own: it is rare.
                     try writer.commit()

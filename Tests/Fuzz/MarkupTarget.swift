@@ -126,7 +126,7 @@ struct MarkupTarget: Target {
     /// A string in a script, say, may be a link only for the way it looks.
     private static func dependsOnText(_ occurrence: LinkOccurrence) -> Bool {
         switch occurrence.context.inner {
-        case .scriptString, .scriptTemplate, .json, .line: true
+        case .scriptString, .scriptTemplate, .scriptMarkup, .json, .line: true
         case .plain, .cssString, .cssURL, .srcset, .spaceList, .commaList, .refresh:
             !occurrence.flags.isDisjoint(with: [.isGuess, .isLazy])
         }

@@ -148,6 +148,39 @@ import Web
         #expect(report.items.map(\.name).sorted() == [origin.url("/"), other.url("/"), other.url("/more")].sorted())
     }
 
+    @Test func `the portal says of what is missing what the check says`() async throws {
+        origin.on("/f.woff2", .failure(500))
+        origin.on("/real.png", .failure(403))
+        _ = try await larder.prefetch([origin.url("/")])
+        let service = try larder.serve(port: 0, threads: 1)
+        defer { service.stop() }
+        let client = try RawClient(port: Int(service.port))
+        func get(_ target: String) throws -> String {
+            String(decoding: try client.get(target, host: "localhost:\(service.port)").body, as: UTF8.self)
+        }
+        func expectAgreement(missing: [String]) async throws {
+            let report = try await larder.checkOffline(origin.url("/"))
+            #expect(report.items.filter { $0.verdict == .missing }.map(\.name) == missing)
+            let facts = try JSONValue.parse(try get("/?format=json").utf8.span)["sites"]?.array?.first
+            #expect(facts?["complete"]?.bool == missing.isEmpty)
+            #expect(facts?["missing"]?.int == missing.count)
+            #expect(facts?["leftOut"]?.int == report.count(.leftOut))
+            let list = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)["missing"]?.array
+            #expect(list?.compactMap { $0["url"]?.string } == missing)
+            for page in ["/", "/-/sites/1"] {
+                let text = try get(page)
+                #expect(text.contains("Complete") == missing.isEmpty)
+                #expect(text.contains("\(missing.count) missing") == !missing.isEmpty)
+            }
+            #expect(try get("/-/sites/1/missing").contains("Nothing is missing.") == missing.isEmpty)
+        }
+        try await expectAgreement(missing: [origin.url("/f.woff2"), origin.url("/real.png")])
+        origin.on("/f.woff2", .file([UInt8](repeating: 7, count: 200), type: "font/woff2"))
+        origin.on("/real.png", .file([1, 2, 3], type: "image/png"))
+        _ = try await larder.prefetch([origin.url("/")])
+        try await expectAgreement(missing: [])
+    }
+
     @Test func `an unknown site is refused with those that are held`() async throws {
         _ = try await larder.prefetch([origin.url("/")])
         let error = await #expect(throws: LarderError.self) { try await larder.checkOffline("https://elsewhere.test/") }

@@ -36,6 +36,23 @@ import Web
         await #expect(throws: LarderError.self) { try await service.visit(origin.url("/three")) }
     }
 
+    @Test func `the search page of a manual is shown with whatever query, and none of them is a miss`() async throws {
+        origin.on(
+            "/",
+            .page("<form action=search.html><input name=q></form><a href=search.html?q=jam>jam</a>"))
+        origin.on("/search.html", .page("<script src=/_static/searchtools.js></script><div id=results>"))
+        origin.on(
+            "/_static/searchtools.js", .file("show(new URLSearchParams(location.search))", type: "text/javascript"))
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        let page = try await service.visit(origin.url("/search.html?q=plum"))
+        #expect(String(decoding: page, as: UTF8.self).contains("<div id=results>"))
+        service.stop()
+        #expect(try await larder.misses().misses.isEmpty)
+        #expect(try await larder.checkOffline(origin.url("/")).isClean)
+    }
+
     @Test func `a cancelled prefetch reports what it has, and the next one goes on`() async throws {
         // Waiting without blocking: the prefetch needs one of the few threads that tests run on.
         let (asked, tell) = AsyncStream.makeStream(of: Void.self)

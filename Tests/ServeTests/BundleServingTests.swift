@@ -107,6 +107,27 @@ import Web
         #expect(site.overlay != nil)
     }
 
+    @Test func `a page that searches stands in for nothing of which a digest is required`() throws {
+        let page = "<script>run(location.search)</script>"
+        let store = try StockedStore([.init(href: "https://example.test/search.html", text: page)])
+        var options = Self.options(.offline)
+        #expect(try get(store, options, "/search.html?q=x")["Larder"] == "hit; by=search")
+        func require(_ text: String) {
+            options.requirements = { _ throws(StoreError) in
+                var requirements = Requirements()
+                if let url = WebURL("https://example.test/search.html?q=x") {
+                    requirements.require(Bundle(reference: url.href, digests: [Self.md5(text)]), at: url)
+                }
+                return requirements
+            }
+        }
+        require("another")
+        #expect(try get(store, options, "/search.html?q=x").status == 504)
+        #expect(try get(store, options, "/search.html?q=y").status == 200)
+        require(page)
+        #expect(try get(store, options, "/search.html?q=x").status == 200)
+    }
+
     @Test func `a style and a document for pages lead to the larder all the same`() throws {
         let css = "@import 'https://other.test/x.css';"
         let store = try StockedStore([.init(href: Self.url, text: css, type: "text/css")])

@@ -11,6 +11,10 @@ import Web
     final class ScriptedServers: Sendable {
         private let script = Mutex<[String: (Int, HTTPFields, String)?]>([:])
         private let asked = Mutex<[LoadRequest]>([])
+        private let early = Mutex<[String: HTTPFields]>([:])
+
+        /// What goes before the answer, with 103.
+        func hint(_ target: String, _ fields: HTTPFields) { early.withLock { $0[target] = fields } }
 
         /// What is asked from now on; nil for no answer at all.
         func say(_ target: String, _ status: Int = 200, _ fields: HTTPFields = [:], _ text: String = "") {
@@ -23,6 +27,7 @@ import Web
 
         func load(_ request: LoadRequest, _ done: (LoadOutcome) -> Void) {
             asked.withLock { $0.append(request) }
+            if let hints = early.withLock({ $0[request.url.target] }) { request.interim?(103, hints) }
             let known = script.withLock { $0[request.url.target] ?? .some((404, [:], "nothing there")) }
             guard let (status, fields, text) = known else { return done(.failure("it is silent")) }
             let now = HTTPDate(secondsSinceEpoch: 1_900_000_000)
@@ -65,6 +70,54 @@ import Web
     }
 
     private typealias Get = (String, [(String, String)]) throws -> RawResponse
+
+    @Test(arguments: [true, false])
+    func `what a server says before its answer goes on to the client, led to the larder`(root: Bool) throws {
+        servers.hint(
+            "/new", ["Link": "</a.css>; rel=preload, <https://cdn.test/b.js>; rel=preload", "Set-Cookie": "a=b"])
+        servers.say("/new", 200, ["Content-Type": "text/plain"], "new")
+        var options = MirrorOptions()
+        options.root = root ? WebURL("https://example.test/") : nil
+        options.policy = .protocol
+        options.load = { [servers] in servers.load($0, $1) }
+        let server = try MirrorServer(
+            store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+        defer { server.stop() }
+        let client = try RawClient(port: Int(server.port))
+        let host = root ? "localhost:\(server.port)" : "example-test.localhost:\(server.port)"
+        let cdn = root ? "http://\(host)/-/web/https/cdn.test" : "http://cdn-test.localhost:\(server.port)"
+        let hints = try client.get("/new", host: host)
+        #expect(hints.status == 103)
+        #expect(hints["Link"] == "</a.css>; rel=preload, <\(cdn)/b.js>; rel=preload")
+        #expect(hints["Set-Cookie"] == nil)
+        let answer = try client.response()
+        #expect(answer.status == 200)
+        #expect(answer.text == "new")
+        // Nothing of it is kept, and who speaks HTTP/1.0 would take it for the answer.
+        try client.send("GET /new HTTP/1.0\r\nHost: \(host)\r\nCache-Control: no-cache\r\n\r\n")
+        #expect(try client.response().status == 200)
+    }
+
+    @Test func `beside an origin's own words nothing is said that it did not say`() throws {
+        servers.say("/plain", 200, ["Content-Type": "text/plain", "Content-Location": "plain.en"], "p")
+        servers.say("/open", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "*"], "o")
+        servers.say(
+            "/named", 200, ["Content-Type": "text/plain", "Access-Control-Allow-Origin": "https://a.test"], "n")
+        servers.say("/moved", 302, ["Location": "../new?a=b#c"])
+        servers.say("/away", 302, ["Location": "//cdn.test/x", "Content-Location": "/y"])
+        try serving(.protocol) { (get: Get) throws -> Void in
+            for _ in 0..<2 {
+                for target in ["/plain", "/open", "/moved", "/away"] {
+                    #expect(try get(target, [])["Vary"] == nil, "\(target)")
+                }
+                #expect(try get("/named", [])["Vary"] == "Origin")
+                #expect(try get("/plain", [])["Content-Location"] == "plain.en")
+                #expect(try get("/moved", [])["Location"] == "../new?a=b#c")
+                #expect(try get("/away", [])["Location"]?.hasSuffix("/-/web/https/cdn.test/x") == true)
+                #expect(try get("/away", [])["Content-Location"] == "/y")
+            }
+        }
+    }
 
     @Test func `what is missing is loaded once, kept, and then fresh`() throws {
         servers.say(

@@ -15,6 +15,7 @@ import Testing
                 .init(href: "https://example.test/other", text: "all", type: "text/plain"),
                 .init(href: "https://example.test/dir/", text: "in the folder"),
                 .init(href: "https://example.test/dir", status: 301, extra: "Location: /dir/\r\n"),
+                .init(href: "https://example.test/search.html", text: "<script>run(location.search)</script>"),
                 .init(href: "https://example.test/loop", status: 302, extra: "Location: /loop?v=2\r\n"),
             ], settings: #"{"rules":["/search no-query"]}"#)
         server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
@@ -23,6 +24,7 @@ import Testing
     @Test(arguments: [
         ("/app.js", 200, "hit"), ("/app.js?v=17", 200, "hit; by=cache-busters"), ("/app.js?w=17", 504, "miss"),
         ("/search?q=a", 200, "hit; by=query"), ("/other?q=a", 504, "miss"), ("/loop?v=2", 504, "miss"),
+        ("/search.html?q=jam", 200, "hit; by=search"), ("/search.html?q=jam&page=2", 200, "hit; by=search"),
     ])
     func `an answer that stands in for another says by what it was found`(
         target: String, status: Int, source: String

@@ -10,12 +10,18 @@ import Testing
     private func notes(
         of store: StockedStore, memoryLimit: Int = 1_000_000, _ use: (RawClient, _ port: UInt16) throws -> Void
     ) throws -> NoteBook {
-        let server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
+        try notes(in: store.folder, memoryLimit: memoryLimit, use)
+    }
+
+    private func notes(
+        in folder: StoreFolder, memoryLimit: Int = 1_000_000, _ use: (RawClient, _ port: UInt16) throws -> Void
+    ) throws -> NoteBook {
+        let server = try MirrorServer(folder, port: 0, threadCount: 1, memoryLimit: memoryLimit)
         do {
             defer { server.stop() }
             try use(RawClient(port: Int(server.port)), server.port)
         }
-        return try NoteBook(store.folder)
+        return try NoteBook(folder)
     }
 
     private func stocked() throws -> StockedStore {
@@ -62,6 +68,32 @@ import Testing
         #expect(misses.map(\.referrer) == [nil, "https://example.test/dir/a.html", nil])
         #expect(misses.allSatisfy { $0.last >= $0.first && $0.first > 1_700_000_000 })
         #expect(try book.misses(for: ["example.test"]).map(\.href).count == 2)
+    }
+
+    @Test func `what was missed of a site by http alone is noted by http`() throws {
+        let shelf = try PortalShelf([
+            .init(
+                href: "http://plain.test/", requisites: ["http://cdn.test/a.png", "https://pics.test/b.png"]),
+            .init(href: "https://example.test/"), .init(href: "http://example.test/old"),
+        ])
+        let book = try notes(in: shelf.folder) { client, port in
+            func miss(_ target: String, _ host: String) throws {
+                let answer = try client.get(
+                    target, host: "\(host).localhost:\(port)",
+                    fields: [("Referer", "http://plain-test.localhost:\(port)/")])
+                #expect(answer.status == 504)
+            }
+            try miss("/far", "plain-test")
+            try miss("/a.png", "cdn-test")
+            try miss("/made-by-a-script.png", "cdn-test")
+            try miss("/b.png", "pics-test")
+            try miss("/new", "example-test")
+        }
+        #expect(
+            try book.misses().map(\.href) == [
+                "http://cdn.test/a.png", "http://cdn.test/made-by-a-script.png", "http://plain.test/far",
+                "https://example.test/new", "https://pics.test/b.png",
+            ])
     }
 
     @Test func `a person who meets a miss is told where it is linked from and what is near`() throws {

@@ -260,13 +260,20 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/a';touch${IFS}x;''", "https://example.test/a%27;touch$%7BIFS%7Dx;%27%27"),
-        ("/?q='$(id)'`id`", "https://example.test/?q=%27$(id)%27`id`"),
+        ("/a';touch${IFS}x;''", "https://other.test/a%27;touch$%7BIFS%7Dx;%27%27"),
+        ("/?q='$(id)'`id`", "https://other.test/?q=%27$(id)%27`id`"),
     ])
     func `the command that a miss offers cannot be left from within the address`(target: String, shown: String) throws {
-        let answer = try get(target, fields: [("Accept", "text/html")])
+        let answer = try get(target, host: "other-test.localhost", fields: [("Accept", "text/html")])
         #expect(answer.status == 504)
         #expect(answer.text.contains("<pre>larder prefetch '\(shown)'</pre>"))
+    }
+
+    @Test func `a miss offers the command that fetches it into the site that it belongs to`() throws {
+        let answer = try get("/far/away", fields: [("Accept", "text/html")])
+        #expect(answer.status == 504)
+        #expect(answer.text.contains("<pre>larder update 'https://example.test/'</pre>"))
+        #expect(answer.text.contains("fetched at the next prefetch of its site"))
     }
 
     @Test func `it may be stopped twice, from two threads`() async {

@@ -30,8 +30,8 @@ package struct LinkMarks {
         if page.flags.contains(.saysNofollow) { return false }
         guard manners.nofollow == .links, let body = page.body else { return true }
         let encoded = try reader.links(of: body)
-        guard let table = try? LinkTable(decoding: encoded.span),
-            let bytes = try reader.content(of: body)?.load()
+        guard let bytes = try reader.content(of: body)?.load(),
+            let table = try LinkScanner().table(stored: encoded, form: body.form, { () throws(StoreError) in bytes })
         else { return true }
         references.removeAll()
         let source = table.source(of: bytes.span) ?? bytes

@@ -16,8 +16,6 @@ package struct PlanRun {
     private var traps = Traps()
     private var gates: [String: RobotsGate] = [:]
     private var known: Set<WebURL> = []
-    private var queue: [WebURL] = []
-    private var head = 0
     private var refused = 0
 
     private static let mostRedirects = 10
@@ -38,7 +36,8 @@ package struct PlanRun {
 
     private var outcome: Outcome
 
-    package init(_ plan: CrawlPlan, mostPages: Int = 120) throws(CrawlError) {
+    /// - Parameter seed: other pages are looked at by another one.
+    package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
         self.plan = plan
         do throws(PatternMistake) {
             scope = try Scope(start: plan.start, options: plan.scope)
@@ -50,14 +49,14 @@ package struct PlanRun {
         } catch {
             throw .fetch(error)
         }
-        sample = PlanSample(mostPages: mostPages)
+        sample = PlanSample(mostPages: mostPages, seed: seed)
         outcome = Outcome(estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
     }
 
     /// One request after the other: a look at a site is no load for it. Blocks.
     package mutating func run(_ interruption: Interruption, progress: (Int) -> Void) throws(CrawlError) -> Outcome {
         for url in plan.start { hear(of: url) }
-        while let url = nextWanted(), !interruption.isRequested {
+        while !interruption.isRequested, let url = sample.next() {
             guard try mayFetch(url) else { continue }
             try look(at: url, interruption)
             progress(sample.pages.count)
@@ -71,15 +70,7 @@ package struct PlanRun {
     }
 
     private mutating func hear(of url: WebURL) {
-        if known.insert(url).inserted { queue.append(url) }
-    }
-
-    private mutating func nextWanted() -> WebURL? {
-        while head < queue.count, !sample.isFull {
-            defer { head += 1 }
-            if sample.wants(queue[head]) { return queue[head] }
-        }
-        return nil
+        if known.insert(url).inserted { sample.hear(of: url) }
     }
 
     private mutating func look(at url: WebURL, _ interruption: Interruption) throws(CrawlError) {
@@ -88,12 +79,15 @@ package struct PlanRun {
         let bytes = try contents(of: answer.body)
         var page = PlanSample.Page(url: place, byteCount: bytes.count, latency: latency)
         var requisites: [WebURL] = []
-        for link in links(of: bytes, answer.fields, place) where known.insert(link.url).inserted {
+        for link in links(of: bytes, answer.fields, place) {
+            let isNew = known.insert(link.url).inserted
             switch link.role {
             case .page where scope.verdict(onPage: link.url, depth: 0).isFollowed:
+                page.links.append(link.url)
+                guard isNew else { continue }
                 page.newPages.append(link.url)
-                queue.append(link.url)
-            case .requisite where !link.isGuess && scope.verdict(onRequisite: link.url).isFollowed:
+                sample.hear(of: link.url)
+            case .requisite where isNew && !link.isGuess && scope.verdict(onRequisite: link.url).isFollowed:
                 requisites.append(link.url)
             case .page, .requisite, .guide:
                 break

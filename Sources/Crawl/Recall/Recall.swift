@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Glibc
+internal import Markup
 internal import Store
 internal import Web
 
@@ -108,11 +109,12 @@ final class Recall {
     }
 
     /// Hands over what the held body links to, first what is known; what `new` gives no number comes as new again. False
-    /// when that was never kept: then the body has to be looked into.
+    /// when that was never kept, or by a larder that looked for other links: then the body has to be looked into.
     func eachLink(
         of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
     ) throws(StoreError) -> Bool {
-        guard held.body != nil else { return true }
+        guard let body = held.body else { return true }
+        if body.format != .opaque, try reader.links(of: body).first != LinkTable.version { return false }
         guard let lists = try reader.linkNumbers(of: held) else { return false }
         var unknown: [(number: Int64, kind: LinkClass)] = []
         for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {

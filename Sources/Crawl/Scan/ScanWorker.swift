@@ -263,7 +263,13 @@ final class ScanWorker {
             return
         }
         let encoded = try reader.links(of: body)
-        guard let table = try? LinkTable(decoding: encoded.span) else { return }
+        var isNew = false
+        let table = try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
+            isNew = true
+            return try reader.content(of: body)?.load()
+        }
+        guard let table else { return }
+        if isNew { try writes.addWithoutWaiting(table.encoded(), of: body) }
         references.removeAll()
         if !table.occurrences.isEmpty, let bytes = try reader.content(of: body)?.load() {
             let source = table.source(of: bytes.span) ?? bytes

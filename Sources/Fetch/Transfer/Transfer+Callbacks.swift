@@ -113,7 +113,11 @@ extension Transfer {
     }
 
     private func takeHead() throws(FetchFailure) {
-        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else { return }
+        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
+        guard status >= 200 else {
+            if status > 101 { request?.interim?(Int(status), head.fields) }
+            return
+        }
         var fields = head.fields
         if let held {
             switch held.meaning(status: status, fields: fields) {

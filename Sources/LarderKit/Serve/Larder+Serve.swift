@@ -19,6 +19,7 @@ extension Larder {
         var mirror = try options.mirrorOptions()
         let requirements = RequirementsInForce()
         mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
+        mirror.walk = { [self] reader, site, limit throws(StoreError) in try walk(reader, site, limit: limit) }
         if options.mayBeEmpty { try makeStore() }
         let loads = try loads(options, mirror)
         if let loads { mirror.load = { loads.load($0, done: $1) } }

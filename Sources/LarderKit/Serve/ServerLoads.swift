@@ -101,6 +101,7 @@ extension FetchRequest {
         body = request.body.isEmpty ? nil : request.body
         reach = request.mayReach.reach
         isAnonymous = request.isAnonymous
+        interim = request.interim
     }
 }
 

@@ -23,6 +23,8 @@ public struct Absence: Sendable, Equatable {
         case busters = "cache-busters"
         /// Without the query, as a rule of the site says.
         case query
+        /// Without the query, which the page's own scripts read: a static page that searches.
+        case search
     }
 
     func write(to writer: inout JSONWriter) {
@@ -56,6 +58,7 @@ extension Absence {
             case .slash: change.contains(.slash)
             case .busters: change.contains(.busters)
             case .query: change.contains(.query)
+            case .search: change.contains(.search)
             }
         }
     }

@@ -6,6 +6,7 @@ extension HTMLScanner {
             flags.remove(.hasCodebase)
         }
         if flags.contains(.isCORS), rule.syntax != .css, !isCORS(rule, tag) { flags.remove(.isCORS) }
+        if writing != nil, !rule.syntax.isOneReference { return }
         switch rule.syntax {
         case .url where rule.kind == .page:
             add(attribute, tag, isSentByScript(tag) ? .submission : .page, flags.union(endorsement(tag)))
@@ -58,6 +59,7 @@ extension HTMLScanner {
     func add(_ attribute: HTMLAttribute, _ tag: HTMLTag, _ kind: LinkKind, _ flags: LinkFlags) {
         let range = text.bytes.trimmed(attribute.valueRange)
         guard !range.isEmpty else { return }
+        if let writing { return add(written: range, kind, flags, writing) }
         if text.context.levels == 0 {
             let body = text.map(range)
             sink.add(
@@ -66,6 +68,15 @@ extension HTMLScanner {
         } else {
             decoded(attribute) { sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags) }
         }
+    }
+
+    /// Pages are followed. That a script that could write something does so, nobody knows: what a page would need is a guess.
+    private func add(written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writing: Writing) {
+        switch ScriptAddress(text.bytes.part(range)) {
+        case .absolute, .rooted: break
+        case .dotted, .bare: if writing == .elsewhere { return }
+        }
+        sink.add(range, in: text, kind, .scriptMarkup, kind.role == .requisite ? flags.union(.isGuess) : flags)
     }
 
     /// The value is a list of references.

@@ -6,6 +6,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     var text: SourceText
     /// The document itself, not one inside it: its `<base>` and `<title>` count.
     let isOutermost: Bool
+    /// What a script writes into its document: attributes that stand whole in one of its strings count, and nothing else.
+    let writing: Writing?
     /// How the content of the last script is read.
     private var scriptFormat = BodyFormat.javaScript
     private var isStyle = true
@@ -14,10 +16,23 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     /// Whether the form that is open is sent with POST; nil where none is. One inside of it is none.
     private(set) var isInPost: Bool?
 
-    init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool) {
+    enum Writing {
+        /// The script stands in the document.
+        case inside
+        /// Nobody knows into which document it writes.
+        case elsewhere
+    }
+
+    init(_ text: SourceText, _ sink: LinkSink, isOutermost: Bool, writing: Writing? = nil) {
         self.text = text
         self.sink = sink
         self.isOutermost = isOutermost
+        self.writing = writing
+    }
+
+    /// Scans what a script writes into its document.
+    static func scan(written text: SourceText, _ sink: LinkSink, _ writing: Writing) {
+        HTMLScanner(text, sink, isOutermost: false, writing: writing).skim(text)
     }
 
     /// Scans a document, or the part of one.
@@ -54,6 +69,11 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {
+        guard writing == nil else { return }
+        // Whoever shows no frames reads what stands there for them.
+        if form == .raw, name == vocabulary.element.noframes || name == vocabulary.element.noembed {
+            return skim(text.part(content))
+        }
         if name == vocabulary.element.title {
             if isOutermost, sink.table.title == nil { sink.table.title = title(content) }
             return
@@ -74,7 +94,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     func skimmed(comment: Range<Int>) {
         // Inside of one there is no other: what looks so is a comment without an end.
-        guard !text.flags.contains(.isConditional) else { return }
+        guard writing == nil, !text.flags.contains(.isConditional) else { return }
         let bytes = text.bytes.part(comment)
         // `<!--[if lt IE 9]> … <![endif]-->` is markup to old browsers.
         guard bytes.starts(with: "[if"), let open = bytes.firstIndex(of: "]>") else { return }

@@ -12,7 +12,7 @@ struct HTMLVocabulary: Sendable {
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
-        var script, style, title, meta, annotation, audio, video, source, track, form: UInt8
+        var script, style, title, meta, annotation, audio, video, source, track, form, noframes, noembed: UInt8
     }
     struct Attributes: Sendable {
         var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype, codebase: UInt8
@@ -26,7 +26,8 @@ struct HTMLVocabulary: Sendable {
             script: elements.number("script"), style: elements.number("style"), title: elements.number("title"),
             meta: elements.number("meta"), annotation: elements.number("annotation-xml"),
             audio: elements.number("audio"), video: elements.number("video"), source: elements.number("source"),
-            track: elements.number("track"), form: elements.number("form"))
+            track: elements.number("track"), form: elements.number("form"), noframes: elements.number("noframes"),
+            noembed: elements.number("noembed"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
             httpEquiv: attributes.number("http-equiv"), property: attributes.number("property"),

@@ -27,6 +27,16 @@ struct LinkRule {
         case script
         case input
         case parameter
+
+        /// The whole value is one reference, read without more than the tag.
+        var isOneReference: Bool {
+            switch self {
+            case .url, .link, .form, .button, .script, .input: true
+            case .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute, .absoluteWords,
+                .base, .meta, .parameter:
+                false
+            }
+        }
     }
 
     var syntax: Syntax

@@ -28,6 +28,8 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
         case refresh = 9
         /// A whole line or the rest of one: a playlist, a plain sitemap, a source map comment.
         case line = 10
+        /// The value of an attribute in markup that is the inside of a script's string.
+        case scriptMarkup = 11
     }
 
     package let rawValue: UInt16

@@ -4,8 +4,9 @@ internal import Web
 // flags) once, the flags beyond the eighth in the bits that a context leaves free; then for each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
 // variable-length integers; then, if there are any, the implied links. About four bytes a link.
 extension LinkTable {
-    /// The version of the stored form, and of what the scanners look for.
-    package static let version: UInt8 = 1
+    /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open. A body whose
+    /// table is of another one is scanned anew by whoever needs its links.
+    package static let version: UInt8 = 2
 
     /// Places in a body stay below this.
     private static let placeLimit = 1 << 40

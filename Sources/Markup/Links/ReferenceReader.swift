@@ -37,10 +37,16 @@ struct ReferenceReader {
                 CSSText.unescape(bytes, isURL: context.inner == .cssURL, into: &output)
                 return true
             }
-        case .scriptString, .scriptTemplate, .json:
+        case .scriptString, .scriptTemplate, .scriptMarkup, .json:
             step { bytes, output in
                 guard bytes.contains(UInt8(ascii: "\\")) else { return false }
                 ScriptText.unescape(bytes, into: &output)
+                return true
+            }
+            guard context.inner == .scriptMarkup else { break }
+            step { bytes, output in
+                guard CharacterReferences.isNeeded(bytes) else { return false }
+                CharacterReferences.decode(bytes, into: &output)
                 return true
             }
         }

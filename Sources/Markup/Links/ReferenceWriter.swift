@@ -46,6 +46,9 @@ struct ReferenceWriter {
         case .cssString: each { CSSText.escape($0, isURL: false, into: &$1) }
         case .cssURL: each { CSSText.escape($0, isURL: true, into: &$1) }
         case .scriptString, .scriptTemplate: each { ScriptText.escape($0, into: &$1) }
+        case .scriptMarkup:
+            markup(isUnquoted: true, followsName: false)
+            each { ScriptText.escape($0, into: &$1) }
         case .json: each { ScriptText.escapeJSON($0, into: &$1) }
         case .srcset: commas()
         case .spaceList: each { Self.percent($0, $0.isSpace, into: &$1) }

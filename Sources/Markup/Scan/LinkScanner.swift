@@ -25,6 +25,28 @@ package final class LinkScanner {
         return table
     }
 
+    /// The table of a body that is stored with this one: scanned anew where an earlier or a later larder made it.
+    ///
+    /// - Parameters:
+    ///   - form: the body's format, and behind a semicolon the charset that its server named.
+    ///   - load: gives the body; nil where its bytes are gone.
+    /// - Returns: nil where what is stored is damaged.
+    package func table<Failure: Error>(
+        stored: [UInt8], form: String, _ load: () throws(Failure) -> [UInt8]?
+    ) throws(Failure) -> LinkTable? {
+        do throws(MarkupError) {
+            return try LinkTable(decoding: stored.span)
+        } catch {
+            guard case .otherVersion = error else { return nil }
+        }
+        let parts = form.split(separator: ";", maxSplits: 1)
+        guard let format = parts.first.flatMap({ BodyFormat(name: String($0)) }) else { return nil }
+        // Nobody looked into it then, and nobody would now.
+        if format == .opaque { return LinkTable() }
+        guard let body = try load() else { return nil }
+        return scan(body.span, as: format, charset: parts.count > 1 ? String(parts[1]) : nil) { _, _ in }
+    }
+
     private func scan(
         _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
         _ found: @escaping (LinkOccurrence, Span<UInt8>) -> Void

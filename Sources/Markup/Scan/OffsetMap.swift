@@ -51,6 +51,36 @@ struct OffsetMap {
 
     /// Undoes the character references of a part of a text, and maps the result to the body.
     static func decode(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (text: [UInt8], map: OffsetMap) {
+        decode(bytes, range, map) { part, index, text in
+            let byte = part[index]
+            guard byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 else { return false }
+            var length = 1
+            if byte == UInt8(ascii: "&") {
+                guard let reference = CharacterReferences.read(part, at: index) else { return false }
+                length = reference.length
+            } else if byte == 0x0D, index + 1 < part.count, part[index + 1] == 0x0A {
+                length = 2
+            }
+            CharacterReferences.decode(part.part(index..<index + length), into: &text)
+            index += length
+            return true
+        }
+    }
+
+    /// The same with the escapes of a script's string.
+    static func unescape(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (text: [UInt8], map: OffsetMap) {
+        decode(bytes, range, map) { part, index, text in
+            guard part[index] == UInt8(ascii: "\\"), index + 1 < part.count else { return false }
+            ScriptText.unescape(part, &index, into: &text)
+            return true
+        }
+    }
+
+    /// - Parameter undo: appends what stands for something else at a place and goes behind it; false, and nothing, where what
+    ///   stands there stands for itself.
+    private static func decode(
+        _ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap, _ undo: (Bytes, inout Int, inout [UInt8]) -> Bool
+    ) -> (text: [UInt8], map: OffsetMap) {
         var text: [UInt8] = []
         var steps: [Step] = []
         var known = map.index(of: range.lowerBound) + 1
@@ -68,26 +98,17 @@ struct OffsetMap {
             }
             text.append(contentsOf: part[run..<end])
         }
+        var undone: [UInt8] = []
         while index < part.count {
-            let byte = part[index]
-            guard byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 else {
+            let start = index
+            undone.removeAll(keepingCapacity: true)
+            guard undo(part, &index, &undone) else {
                 index += 1
                 continue
             }
-            var length = 1
-            if byte == UInt8(ascii: "&") {
-                guard let reference = CharacterReferences.read(part, at: index) else {
-                    index += 1
-                    continue
-                }
-                length = reference.length
-            } else if byte == 0x0D, index + 1 < part.count, part[index + 1] == 0x0A {
-                length = 2
-            }
-            flush(index)
-            steps.append(Step(text: text.count, body: map(range.lowerBound + index)))
-            CharacterReferences.decode(part.part(index..<index + length), into: &text)
-            index += length
+            flush(start)
+            steps.append(Step(text: text.count, body: map(range.lowerBound + start)))
+            text.append(contentsOf: undone)
             run = index
         }
         flush(part.count)

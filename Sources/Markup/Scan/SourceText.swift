@@ -40,4 +40,13 @@ struct SourceText {
             body(SourceText($0, map: decoded.map, context: context, flags: flags))
         }
     }
+
+    /// Hands over a part of this text, the inside of a script's string, with its escapes undone.
+    func withUnescaped(_ range: Range<Int>, _ body: (SourceText) -> Void) {
+        guard bytes.part(range).contains(UInt8(ascii: "\\")) else { return body(part(range)) }
+        let unescaped = OffsetMap.unescape(bytes, range, map)
+        unescaped.text.withUnsafeBufferPointer {
+            body(SourceText($0, map: unescaped.map, context: context, flags: flags))
+        }
+    }
 }

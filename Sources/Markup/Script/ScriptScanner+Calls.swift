@@ -40,6 +40,8 @@ extension ScriptScanner {
             if lexer.name(before: 2, is: "fetch"), isGlobal(2), !sendsData() {
                 add(ofDocument: literal, .data, .isGuess)
             }
+        case UInt8(ascii: "o"):
+            if lexer.name(before: 2, is: "open"), lexer.isProperty(2), isGlobal(2) { opened(literal) }
         case UInt8(ascii: "g"):
             if lexer.name(before: 2, is: "getJSON") { add(ofDocument: literal, .data, .isGuess) }
             if lexer.name(before: 2, is: "getScript") { add(ofDocument: literal, .script, .isGuess) }
@@ -61,6 +63,28 @@ extension ScriptScanner {
         let method = lexer.before(2) + 1
         let isReading = lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
         if isReading, isWhole(literal) { add(ofDocument: literal, .data, .isGuess) }
+    }
+
+    /// `window.open("…")`: a page, which a document that nobody knows may name by its root alone.
+    private mutating func opened(_ literal: ScriptLiteral) {
+        switch address(literal) {
+        case .absolute, .rooted: add(literal, .page)
+        case .dotted, .bare: if isInline { add(literal, .page) }
+        }
+    }
+
+    /// Whether a call that is open is `document.write` or `writeln`, by where its name starts.
+    func isWriting(_ start: Int) -> Bool {
+        guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"), lexer.bytes[start - 1] == UInt8(ascii: "."),
+            lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
+        else { return false }
+        return text.bytes.part(start - 9..<start).equals("document.")
+    }
+
+    /// The markup in a string that is written into the document, or in a part of it.
+    func written(_ literal: ScriptLiteral) {
+        guard text.bytes.part(literal.range).contains(UInt8(ascii: "<")) else { return }
+        text.withUnescaped(literal.range) { HTMLScanner.scan(written: $0, sink, isInline ? .inside : .elsewhere) }
     }
 
     // MARK: Details of calls

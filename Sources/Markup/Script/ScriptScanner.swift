@@ -78,6 +78,7 @@ struct ScriptScanner {
             if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
         default: break
         }
+        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) { written(literal) }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { asset(literal) }
     }
 

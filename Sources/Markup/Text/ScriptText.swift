@@ -5,29 +5,34 @@ enum ScriptText {
         var index = 0
         while index < bytes.count {
             let byte = bytes[index]
-            index += 1
-            guard byte == UInt8(ascii: "\\"), index < bytes.count else {
+            guard byte == UInt8(ascii: "\\"), index + 1 < bytes.count else {
+                index += 1
                 output.append(byte)
                 continue
             }
-            let mark = bytes[index]
-            index += 1
-            switch mark {
-            case UInt8(ascii: "n"): output.append(0x0A)
-            case UInt8(ascii: "t"): output.append(0x09)
-            case UInt8(ascii: "r"): output.append(0x0D)
-            case UInt8(ascii: "b"): output.append(0x08)
-            case UInt8(ascii: "f"): output.append(0x0C)
-            case UInt8(ascii: "v"): output.append(0x0B)
-            case 0x0A: break
-            case 0x0D: if index < bytes.count, bytes[index] == 0x0A { index += 1 }
-            case UInt8(ascii: "x"): output.append(codePoint: hex(bytes, &index, 2) ?? 0xFFFD)
-            case UInt8(ascii: "u"): output.append(codePoint: unicode(bytes, &index))
-            case UInt8(ascii: "0")...UInt8(ascii: "7"):
-                index -= 1
-                output.append(codePoint: octal(bytes, &index))
-            default: output.append(mark)
-            }
+            unescape(bytes, &index, into: &output)
+        }
+    }
+
+    /// Undoes the escape that starts with the backslash at `index`, behind which is something, and goes behind it.
+    static func unescape(_ bytes: Bytes, _ index: inout Int, into output: inout [UInt8]) {
+        let mark = bytes[index + 1]
+        index += 2
+        switch mark {
+        case UInt8(ascii: "n"): output.append(0x0A)
+        case UInt8(ascii: "t"): output.append(0x09)
+        case UInt8(ascii: "r"): output.append(0x0D)
+        case UInt8(ascii: "b"): output.append(0x08)
+        case UInt8(ascii: "f"): output.append(0x0C)
+        case UInt8(ascii: "v"): output.append(0x0B)
+        case 0x0A: break
+        case 0x0D: if index < bytes.count, bytes[index] == 0x0A { index += 1 }
+        case UInt8(ascii: "x"): output.append(codePoint: hex(bytes, &index, 2) ?? 0xFFFD)
+        case UInt8(ascii: "u"): output.append(codePoint: unicode(bytes, &index))
+        case UInt8(ascii: "0")...UInt8(ascii: "7"):
+            index -= 1
+            output.append(codePoint: octal(bytes, &index))
+        default: output.append(mark)
         }
     }
 

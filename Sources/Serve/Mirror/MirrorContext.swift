@@ -17,6 +17,7 @@ struct MirrorContext: Sendable {
     let loading: Loading?
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
+    let walk: SiteNeeds.Walk?
 
     init(
         _ options: MirrorOptions, port: UInt16, verifier: BodyVerifier, tier: MemoryTier<Answer>,
@@ -35,6 +36,7 @@ struct MirrorContext: Sendable {
         self.loading = loading
         rules = options.rules
         requirements = options.requirements
+        walk = options.walk
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).

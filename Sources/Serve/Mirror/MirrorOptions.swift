@@ -35,6 +35,9 @@ package struct MirrorOptions: Sendable {
         Requirements()
     }
 
+    /// Finds what is missing of sites. Any thread may call it.
+    package var walk: SiteNeeds.Walk?
+
     /// What time it is, by which what is held is fresh or stale.
     package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
 

@@ -6,8 +6,8 @@ extension MirrorResponder {
     func reply(to request: Request, orLater later: Later, by loading: Loading) -> Reply? {
         do throws(StoreError) {
             let look = try look()
-            guard case .copy(let addresses) = try place(request, look),
-                let likeliest = addresses.first.flatMap({ WebURL($0) })
+            guard case .copy(let addresses) = try place(request, look), !addresses.isEmpty,
+                let likeliest = WebURL(try likeliest(addresses, request, look))
             else { return respond(to: request) }
             let sent = request.fields
             let policy = try policy(of: request, sent, likeliest, loading, look)
@@ -30,7 +30,7 @@ extension MirrorResponder {
             let asked = Asked(
                 addresses: addresses, url: likeliest, request: request, fields: fields, asker: asker, policy: policy,
                 rules: rules, layout: layout,
-                mayReach: try mayReach(asker, likeliest, rules, layout, look.reader))
+                mayReach: try mayReach(asker, likeliest, rules, layout, look.reader), isPublic: isPublic)
             return try reply(to: asked, look, later, by: loading)
         } catch {
             return reply(plain(500, "\(error)"), to: request)
@@ -67,6 +67,8 @@ extension MirrorResponder {
         let rules: SiteRules
         let layout: OriginLayout
         let mayReach: ResponseFlags
+        /// It is of the site that is shown to everybody.
+        let isPublic: Bool
     }
 
     private func reply(
@@ -168,7 +170,12 @@ extension MirrorResponder {
             let slot = later.slot()
             let (asker, origin, layout) = (asked.asker, request.origin, asked.layout)
             let start = ContinuousClock.now
-            let job = job(additional)
+            var job = job(additional)
+            // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn nothing early.
+            if !request.head.isOld, asked.isPublic || asker.isNear(url, layout.names) {
+                let fields = AnswerFields(layout: layout, isProxy: true)
+                job.interim = { slot.tell(fields.interim($0, $1, base: url)) }
+            }
             let conclude: @Sendable (LoadedReply) -> Void = { [timing] loaded in
                 var timing = timing
                 timing.add("load", ContinuousClock.now - start)
@@ -192,7 +199,7 @@ extension MirrorResponder {
                 loading.run(job, otherwise: otherwise, done: conclude)
                 return nil
             }
-            loading.ask(preflight) { isPassed in
+            loading.ask(preflight) { [job] isPassed in
                 if isPassed { loading.run(job, done: conclude) } else { slot.give(Reply(answer: Self.refused(asker))) }
             }
             return nil

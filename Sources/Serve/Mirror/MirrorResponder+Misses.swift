@@ -13,14 +13,19 @@ extension MirrorResponder {
             } ?? nil
         let layout = layout(for: request)
         let asker = Asker(fields, authority: request.authority, layout: layout)
-        if asker.mayHaveAsked {
+        // What an earlier visit lacks no later one brings.
+        let isNoted = asker.mayHaveAsked && layout.visit == nil
+        if isNoted {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
                 isPage: fields.isNavigation, from: try reach(of: asker, look.reader),
                 origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil, at: look.time)
         }
-        var page = MissPage(url: url, isNoted: context.notes != nil && asker.mayHaveAsked)
+        var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
+            page.visit = layout.visit
+            page.present = WebURL(url).flatMap(context.layout.address)
+            page.site = try rules(look).site(bringing: url, askedBy: referrer, isPage: true)
             page.referrers = try look.reader.fewReferrers(of: url)
             if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
             page.neighbours = try neighbours(of: url, look.reader)

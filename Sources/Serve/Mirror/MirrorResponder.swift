@@ -11,6 +11,8 @@ final class MirrorResponder: Responder {
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
     private var requirements: (generation: TierGeneration, requirements: Requirements)?
+    /// Of origins by https whether they are held by http alone, as of one look at the store.
+    private var plain: (generation: TierGeneration, origins: [String: Bool])?
     /// When all origins that are held were named, so that digests in names are known.
     private var named: TierGeneration?
     /// Of the answer that is being made.
@@ -19,7 +21,9 @@ final class MirrorResponder: Responder {
     init(_ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, context: MirrorContext) {
         self.store = store
         self.context = context
-        portal = Portal(layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts)
+        portal = Portal(
+            layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts,
+            walk: context.walk)
     }
 
     func respond(to request: Request) -> Reply {
@@ -167,10 +171,15 @@ final class MirrorResponder: Responder {
             return (try portal.answer(target, accept: request.accept, reader: look.reader), nil)
         case .shim: return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
         case .name(let origin):
-            let name = WebURL(origin).flatMap(context.layout.names.name)
+            let name = WebURL(origin).flatMap(layout(for: request).name)
             return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
         case .copy(let addresses) where !addresses.isEmpty: return try show(addresses, request, look)
-        case .copy, .way, .moved, .unknown, .refused: return (elsewhere(place, request), nil)
+        case .past(let visit, let addresses) where !addresses.isEmpty:
+            guard try look.reader.isComplete(visit: visit) else {
+                return (plain(404, "The larder has no visit \(visit) that could be shown."), nil)
+            }
+            return try look.reader.asOf(visit) { () throws(StoreError) in try show(addresses, request, look) }
+        case .copy, .past, .way, .moved, .unknown, .refused: return (elsewhere(place, request), nil)
         }
     }
 
@@ -187,7 +196,7 @@ final class MirrorResponder: Responder {
             return plain(404, "\(request.authority) stands for an origin that the larder does not hold.")
         case .refused:
             return plain(421, "\(request.authority) is not served here. The larder is at \(layout.home)")
-        case .copy, .portal, .shim, .name:
+        case .copy, .past, .portal, .shim, .name:
             // Below `/-/`, beside a site at the root.
             guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
             let target = String(decoding: request.target, as: UTF8.self)
@@ -203,7 +212,8 @@ final class MirrorResponder: Responder {
         let fields = request.fields
         let key = RequestKey(method: request.method, body: request.body.span)
         let rules = try rules(look)
-        let required = key == .get ? try required(addresses, look) : nil
+        // What is required now says nothing of earlier visits.
+        let required = key == .get && layout.visit == nil ? try required(addresses, look) : nil
         var copy = try timing.measure("lookup") { () throws(StoreError) in
             try finder.find(
                 addresses, request: key, requestFields: original(fields, request.authority, layout), rules: rules)
@@ -212,7 +222,7 @@ final class MirrorResponder: Responder {
         if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
         guard let copy else {
             if let answer = led(request, layout) { return (answer, nil) }
-            return (try miss(addresses[0], request, fields, look), nil)
+            return (try miss(try likeliest(addresses, request, look), request, fields, look), nil)
         }
         _ = try isDamaged(copy, look)
         context.notes?.made(copy.response.url, at: look.time)
@@ -226,7 +236,7 @@ final class MirrorResponder: Responder {
         let isKept =
             context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
             && !renderer.dependsOnUse
-            && copy.change.isDisjoint(with: [.busters, .query])
+            && copy.change.isDisjoint(with: [.busters, .query, .search])
         return (answer, isKept ? copy.response.url : nil)
     }
 
@@ -238,6 +248,39 @@ final class MirrorResponder: Responder {
         if !asker.isOpaque, let origin = asker.origins.first { fields.set("Origin", origin) }
         return fields
     }
+
+    /// The address that is most likely meant of those that a request may mean. A name stands for http and for https: that
+    /// counts of which anything is held, then what something links to, then the scheme of the page that asks.
+    ///
+    /// - Parameter addresses: not empty.
+    func likeliest(_ addresses: [String], _ request: Request, _ look: Look) throws(StoreError) -> String {
+        guard context.layout.root == nil, addresses.count > 1, let first = WebURL(addresses[0]),
+            first.scheme == "https",
+            let other = addresses.first(where: { $0.hasPrefix("http:") }), let plainOrigin = WebURL(other)?.origin
+        else { return addresses[0] }
+        if plain?.generation != look.generation { plain = (look.generation, [:]) }
+        if let known = plain?.origins[first.origin] { return known ? other : addresses[0] }
+        var isPlain: Bool?
+        if try look.reader.leastReach(ofOrigin: first.origin) != nil {
+            isPlain = false
+        } else if try look.reader.leastReach(ofOrigin: plainOrigin) != nil {
+            isPlain = true
+        }
+        if let isPlain {
+            if plain?.origins.count ?? 0 < Self.mostOrigins { plain?.origins[first.origin] = isPlain }
+            return isPlain ? other : addresses[0]
+        }
+        if try look.reader.knows(first.href) { return addresses[0] }
+        if try WebURL(other).map({ (url) throws(StoreError) in try look.reader.knows(url.href) }) == true {
+            return other
+        }
+        let page = request.fields["Referer"].flatMap { WebURL($0) }
+        let asker = try page.flatMap { (page) throws(StoreError) in try original(of: page, look.reader) }
+        return asker?.hasPrefix("http:") == true ? other : addresses[0]
+    }
+
+    /// Of how many it is remembered.
+    private static let mostOrigins = 10_000
 
     /// An original URL that was pasted behind the address of a site at the root.
     func led(_ request: Request, _ layout: OriginLayout) -> Answer? {
@@ -269,19 +312,33 @@ extension MirrorResponder {
         timing = ServerTiming()
         do throws(StoreError) {
             let look = try look()
-            guard case .copy(let addresses) = try place(request, look),
-                let url = addresses.first.flatMap({ WebURL($0) })
-            else { return nil }
-            if let loading = context.loading, try policy(of: request, asked, url, loading, look) != .offline,
+            let addresses: [String]
+            let visit: Int64?
+            switch try place(request, look) {
+            case .copy(let held): (addresses, visit) = (held, nil)
+            case .past(let past, let held): (addresses, visit) = (held, past)
+            case .portal, .shim, .name, .way, .moved, .unknown, .refused: return nil
+            }
+            guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses, request, look)) else { return nil }
+            if visit == nil, let loading = context.loading,
+                try policy(of: request, asked, url, loading, look) != .offline,
                 loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
             {
                 return nil
             }
             let layout = layout(for: request)
             let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
-            let copy = try finder.find(
-                addresses, request: .get, requestFields: original(asked, request.authority, layout),
-                rules: try rules(look))
+            func find() throws(StoreError) -> FoundCopy? {
+                try finder.find(
+                    addresses, request: .get, requestFields: original(asked, request.authority, layout),
+                    rules: try rules(look))
+            }
+            let copy: FoundCopy?
+            if let visit {
+                copy = try look.reader.isComplete(visit: visit) ? try look.reader.asOf(visit, find) : nil
+            } else {
+                copy = try find()
+            }
             guard let copy else {
                 // What it was to be followed by would have been noted.
                 if method == "GET" { _ = try miss(url.href, request, asked, look) }

@@ -9,6 +9,11 @@ struct MissPage {
     var referrers: [String] = []
     /// What is held next to it.
     var neighbours: [String] = []
+    /// The site whose next visit brings it; nil where none would.
+    var site: String?
+    /// The earlier visit that lacks it, and where it is as of now.
+    var visit: Int64?
+    var present: String?
 
     /// What is not asked for by a person is answered in a word.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
@@ -24,10 +29,7 @@ struct MissPage {
             body: """
                 <h1>Not in the larder</h1>
                 <p class="url">\(HTMLPage.escape(url))</p>
-                <p>This page was not prefetched, and the larder asks nothing of the network.
-                \(isNoted ? "It is noted, and fetched at the next prefetch of its site." : "")
-                To have it next time, run</p>
-                <pre>larder prefetch '\(HTMLPage.escape(quoted))'</pre>
+                \(reason)
                 \(list("Linked from", referrers, layout))\
                 \(list("Held nearby", neighbours, layout))\
                 <p><a href="\(HTMLPage.escape(url))" rel="noreferrer">Open it on the network</a>, out of the larder: its
@@ -37,8 +39,27 @@ struct MissPage {
         return .html(504, page.text, fields: fields + [policy], sharing: sharing)
     }
 
-    /// It is meant to be pasted into a shell, where only a quote could end the quotation.
-    private var quoted: String { url.replacing("'", with: "%27") }
+    private var reason: String {
+        if let visit {
+            let now = present.map { " <a href=\"\(HTMLPage.escape($0))\">As it is held now</a>." } ?? ""
+            return "<p>Visit \(visit) does not have it.\(now)</p>"
+        }
+        return """
+            <p>This page was not prefetched, and the larder asks nothing of the network.
+            \(isNoted && site != nil ? "It is noted, and fetched at the next prefetch of its site." : "")
+            To have it next time, run</p>
+            <pre>\(Self.command(for: url, site: isNoted ? site : nil, HTMLPage.escape))</pre>
+            """
+    }
+
+    /// What fetches the URL: into the site that it belongs to, where what was missed is noted, else as a site of its own. It is
+    /// meant to be pasted into a shell, where only a quote could end the quotation.
+    ///
+    /// - Parameter escape: how the URL is written where the command stands.
+    static func command(for url: String, site: String?, _ escape: (String) -> String = { $0 }) -> String {
+        let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
+        return "larder \(name) '\(escape(operand.replacing("'", with: "%27")))'"
+    }
 
     private func list(_ title: String, _ urls: [String], _ layout: OriginLayout) -> String {
         guard !urls.isEmpty else { return "" }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and dark, without
 /// scripts.
 struct HTMLPage {
@@ -23,7 +25,7 @@ struct HTMLPage {
 
     static func escape(_ text: String) -> String {
         var escaped: [UInt8] = []
-        escaped.append(escaping: text)
+        escaped.append(escaping: text.withVisibleControls)
         return String(decoding: escaped, as: UTF8.self)
     }
 }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute, and is escaped;
 /// what makes markup are the literals of our own code.
 struct HTMLWriter {
@@ -23,8 +25,9 @@ struct HTMLWriter {
         open(name, attributes)
     }
 
+    /// What a terminal would obey, and what would turn the direction of what stands around it, is shown instead.
     mutating func text(_ text: String) {
-        bytes.append(escaping: text)
+        bytes.append(escaping: text.withVisibleControls)
     }
 
     /// Words of somebody else: whichever way they are written, what stands around them keeps its place.

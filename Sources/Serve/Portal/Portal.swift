@@ -7,17 +7,20 @@ internal import Web
 struct Portal {
     private let layout: OriginLayout
     private let links = PortalLinks()
-    private let memory = PortalMemory()
+    private let memory: PortalMemory
     private let verdicts: ScriptsPage.Verdicts?
     private let now: () -> Int64
 
-    /// - Parameter verdicts: what a check found of bundles, if anybody knows.
+    /// - Parameters:
+    ///   - verdicts: what a check found of bundles, if anybody knows.
+    ///   - walk: finds what is missing of sites, if anybody can.
     init(
-        layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil,
+        layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
         now: @escaping () -> Int64 = { Int64(time(nil)) }
     ) {
         self.layout = layout
         self.verdicts = verdicts
+        memory = PortalMemory(walk: walk)
         self.now = now
     }
 
@@ -31,9 +34,45 @@ struct Portal {
         }
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
+        if let answer = try past(String(pasted), reader) { return answer }
         let page = try page(request, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(accept)
         return isJSON ? json(page, target) : html(page, target)
+    }
+
+    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`, `@2026-11-20/https://example.com/`.
+    private func past(_ target: String, _ reader: StoreReader) throws(StoreError) -> Answer? {
+        guard target.hasPrefix("@"), let slash = target.firstIndex(of: "/") else { return nil }
+        let word = String(target[..<slash].dropFirst())
+        guard let url = WebURL(String(target[slash...].dropFirst())), url.isHTTP else { return nil }
+        guard let visit = try visit(word, of: url, reader) else {
+            return .text(404, "The larder has no visit \"\(word)\" that has \(url.href).\n", fields: fields)
+        }
+        guard let address = layout.address(of: url, in: visit) else {
+            return .text(
+                404, "Earlier visits are shown where each origin has a name of its own: without --at-root.\n",
+                fields: fields)
+        }
+        return .redirect(to: address, fields: fields)
+    }
+
+    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on the URL's host, else
+    /// of those that have it.
+    private func visit(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64? {
+        let sites = try memory.sites(reader)
+        func complete(_ sites: [Site]) -> [Visit] {
+            sites.flatMap(\.visits).filter { $0.finished != nil && $0.base == nil }
+        }
+        if let number = Int64(word) { return complete(sites).contains { $0.id == number } ? number : nil }
+        guard let date = HTTPDate(iso8601: word) else { return nil }
+        let isDay = !word.utf8.contains(UInt8(ascii: "T"))
+        let end = date.secondsSinceEpoch + (isDay ? 86_399 : 0)
+        var owners = sites.filter { $0.start.contains { WebURL($0)?.host == url.host } }
+        if owners.isEmpty {
+            let names = Set(try reader.rows(of: url.key.href).map(\.site))
+            owners = sites.filter { names.contains($0.name) }
+        }
+        return complete(owners).filter { $0.started <= end }.max { ($0.started, $0.id) < ($1.started, $1.id) }?.id
     }
 
     private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)? {
@@ -73,8 +112,8 @@ struct Portal {
         case "search":
             return try SearchPage(request["q"] ?? "", in: site, from: place, reader, memory)
         case "missing":
-            let list = request["kind"].flatMap(LinkList.init) ?? .requisites
-            return try MissingPage(site, list, after: request.number("after"), reader)
+            return try MissingPage(
+                site, request["kind"].flatMap(LinkList.init), after: request.number("after"), reader, memory)
         case "changes":
             return try ChangesPage(
                 site, from: request.number("from"), to: request.number("to"),

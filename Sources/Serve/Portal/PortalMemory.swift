@@ -7,7 +7,10 @@ final class PortalMemory {
     private var sites: [Site]?
     private var tallies: [Int64: VisitTally] = [:]
     private var types: [Int64: [TypeTally]] = [:]
-    private var missing: [Int64: UnheldTargets] = [:]
+    private var needs: [Int64: SiteNeeds] = [:]
+    private let walk: SiteNeeds.Walk?
+
+    init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
 
     /// Forgets what another store, or the store of before a change, had. To be called before each answer.
     func look(at reader: StoreReader) throws(StoreError) {
@@ -18,7 +21,7 @@ final class PortalMemory {
         sites = nil
         tallies = [:]
         types = [:]
-        missing = [:]
+        needs = [:]
     }
 
     func sites(_ reader: StoreReader) throws(StoreError) -> [Site] {
@@ -42,11 +45,11 @@ final class PortalMemory {
         return found
     }
 
-    /// What pages of a site need and is not held, as far as the first look goes.
-    func missing(of site: Int64, _ reader: StoreReader) throws(StoreError) -> UnheldTargets {
-        if let known = missing[site] { return known }
-        let found = try reader.unheld(.requisites, site: site, count: PortalLimits.linkers, limit: 0)
-        missing[site] = found
+    /// What is missing of a site; nil where the walk would come to more addresses than `limit`.
+    func needs(of site: Site, limit: Int, _ reader: StoreReader) throws(StoreError) -> SiteNeeds? {
+        if let known = needs[site.id] { return known }
+        guard limit > 0, let walk, let found = try walk(reader, site, limit) else { return nil }
+        needs[site.id] = found
         return found
     }
 }

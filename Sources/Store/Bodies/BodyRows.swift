@@ -12,6 +12,7 @@ struct BodyRows {
     private let addContent: Statement
     private let changeContent: Statement
     private let keepMD5: Statement
+    private let renewLinks: Statement
     private let notePack: Statement
     private var files: BodyFiles
     private var packWriter: PackWriter?
@@ -31,6 +32,9 @@ struct BodyRows {
         moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
         addContent = try connection.prepare("INSERT INTO content (body, links, bytes) VALUES (?, ?, ?)")
         changeContent = try connection.prepare("UPDATE content SET bytes = ? WHERE body = ?")
+        // The version stands first.
+        renewLinks = try connection.prepare(
+            "UPDATE content SET links = ?1 WHERE body = ?2 AND substr(links, 1, 1) <> substr(?1, 1, 1)")
         keepMD5 = try connection.prepare("UPDATE body SET md5 = ? WHERE sha256 = ?")
         notePack = try connection.prepare("INSERT OR REPLACE INTO pack (number, size) VALUES (?, ?)")
     }
@@ -45,6 +49,7 @@ struct BodyRows {
         }
         if let known {
             try mend(known, body)
+            try renewLinks.run(.blob(body.links), .integer(known.row))
             if known.lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5.bytes), .blob(body.sha256.bytes)) }
             return known.row
         }
@@ -114,6 +119,13 @@ struct BodyRows {
         }
         packWriter = writer
         return writer
+    }
+
+    /// In place of its links, should it be there.
+    func put(_ links: [UInt8], of body: StoredBody) throws(StoreError) {
+        try connection.prepare(
+            "UPDATE content SET links = ? WHERE body = (SELECT id FROM body WHERE sha256 = ? AND form = ?)"
+        ).run(.blob(links), .blob(body.sha256), .text(body.form))
     }
 
     /// Looked up by its digest: its number may have become another's since somebody read it.

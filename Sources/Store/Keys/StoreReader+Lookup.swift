@@ -20,9 +20,11 @@ extension StoreReader {
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
             return FoundResponse(response: response, change: candidate.change)
         }
-        return try findVersion(of: url, request: request, fields: fields) {
+        let version = try findVersion(of: url, request: request, fields: fields) {
             LookupCandidate.common(of: $0, busters: busters, dropsQuery: dropsQuery)
         }
+        if let version { return version }
+        return try findSearchPage(for: url, request: request, fields: fields)
     }
 
     /// Another version of the URL, where its query says that there are others, or a rule does: the one that came last.

@@ -31,7 +31,7 @@ extension StoreReader {
         _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> UnheldTargets {
         var askers: [Int64: (first: Int64, last: Int64, count: Int)] = [:]
-        let end = try endOfLinks(after: start, count: count)
+        let end = try endOfLinks(after: start, count: count, site: site)
         var result = UnheldTargets()
         result.next = end
         try eachRow(
@@ -109,9 +109,19 @@ extension StoreReader {
     }
 
     /// Nil when no more than so many are left.
-    private func endOfLinks(after start: Int64, count: Int) throws(StoreError) -> Int64? {
-        try prepare("SELECT url FROM link WHERE url > ? ORDER BY url LIMIT 1 OFFSET ?").first(
-            .integer(start), .integer(Int64(count - 1))
+    ///
+    /// - Parameter site: counts those alone of which this site has anything.
+    private func endOfLinks(after start: Int64, count: Int, site: Int64? = nil) throws(StoreError) -> Int64? {
+        try prepare(
+            """
+            SELECT url FROM link
+            WHERE url > ?1 AND (?3 IS NULL OR EXISTS (
+                SELECT 1 FROM response JOIN visit ON visit.id = response.visit
+                WHERE response.url = link.url AND visit.site = ?3))
+            ORDER BY url LIMIT 1 OFFSET ?2
+            """
+        ).first(
+            .integer(start), .integer(Int64(count - 1)), site.map { .integer($0) } ?? .null
         ) { $0.integer(0) }
     }
 }

@@ -19,6 +19,11 @@ extension StoreReader {
 }
 
 extension StoreReader {
+    /// Whether anything is held of the address, or anything that was held linked to it.
+    package func knows(_ href: String) throws(StoreError) -> Bool {
+        try prepare("SELECT 1 FROM url WHERE href = ?").first(.text(href)) { _ in true } ?? false
+    }
+
     /// Some of the addresses whose bodies link to this one: as many as are found without looking through the whole store.
     package func fewReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }

@@ -43,6 +43,10 @@ final class Statement {
 
     /// What `read` makes of the first row of which it makes anything, nil when there is none.
     func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
+        try first(values, read: read)
+    }
+
+    func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
         defer { sqlite3_reset(handle) }
         try bind(values, doing: "read")
         while try step(doing: "read") {

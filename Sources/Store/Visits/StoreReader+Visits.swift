@@ -12,6 +12,12 @@ extension StoreReader {
         return count ?? 0
     }
 
+    /// Whether it is a prefetch run that has ended, so that it may be shown.
+    package func isComplete(visit: Int64) throws(StoreError) -> Bool {
+        try prepare("SELECT finished IS NOT NULL AND base IS NULL FROM visit WHERE id = ?")
+            .first(.integer(visit)) { $0.integer(0) != 0 } ?? false
+    }
+
     /// What readers would find different if the second visit were published instead of the first.
     ///
     /// A visit shows, for each address, the newest response of its site that is not newer than itself, so that an address

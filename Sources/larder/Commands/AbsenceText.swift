@@ -26,6 +26,7 @@ enum AbsenceText {
         case .slash: "in the slash at the end"
         case .busters: "in cache-busting parameters"
         case .query: "in the query"
+        case .search: "in the query, which it reads by itself,"
         }
     }
 }

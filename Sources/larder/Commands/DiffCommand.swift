@@ -6,7 +6,7 @@ enum DiffCommand {
         await terminal.attempt {
             let report = try await arguments.larder.difference(
                 of: arguments.operands[0], from: try arguments.visit(1), to: try arguments.visit(2))
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
             return .done
         }
     }

@@ -6,7 +6,7 @@ enum DropCommand {
         await terminal.attempt {
             let visits = try arguments.operands.indices.dropFirst().compactMap { try arguments.visit($0) }
             let report = try await arguments.larder.drop(visits, of: arguments.operands[0])
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, visits.count, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, visits.count, arguments))
             return .done
         }
     }

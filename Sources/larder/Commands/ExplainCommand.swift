@@ -7,7 +7,7 @@ enum ExplainCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.explain(arguments.operands[0])
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return .done
         }
     }

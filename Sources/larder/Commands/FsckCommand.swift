@@ -13,7 +13,7 @@ enum FsckCommand {
                 try await larder.inspect(
                     repair: arguments.has(.repair), progress: watch.progress("Comparing bodies with their digests"))
             }
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isSound ? .done : .incomplete
         }
     }

@@ -8,14 +8,14 @@ enum GCCommand {
             let larder = try arguments.larder
             if arguments.has(.dryRun) {
                 let forecast = try await larder.forecastCollection(limit: limit)
-                terminal.say(arguments.has(.json) ? forecast.json : text(of: forecast, arguments))
+                terminal.report(arguments.has(.json) ? forecast.json : text(of: forecast, arguments))
                 return forecast.report.isWithinLimit ? .done : .incomplete
             }
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.collect(limit: limit, progress: watch.progress("Taking away what can go"))
             }
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isWithinLimit && report.shrinkFailure == nil ? .done : .incomplete
         }
     }
@@ -42,7 +42,12 @@ enum GCCommand {
             report.removedBodies > 0
                 ? "\(Quantities.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
         ].compactMap { $0 }
-        return gone.isEmpty ? (isDone ? "nothing had to go" : "nothing has to go") : gone.joined(separator: ", ")
+        guard gone.isEmpty else { return gone.joined(separator: ", ") }
+        let nothing = isDone ? "nothing had to go" : "nothing has to go"
+        guard report.byteCountAfter < report.byteCountBefore,
+            Quantities.bytes(report.byteCountAfter) != Quantities.bytes(report.byteCountBefore)
+        else { return nothing }
+        return "\(nothing), only room that nothing \(isDone ? "used was" : "uses would be") given back"
     }
 
     private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {

@@ -6,7 +6,7 @@ enum MissesCommand {
         await terminal.attempt {
             let larder = try arguments.larder
             let report = try await larder.misses()
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
             if arguments.has(.clear) { try await larder.forgetMisses() }
             return .done
         }

@@ -6,7 +6,7 @@ enum PinCommand {
         await terminal.attempt {
             let name = arguments.operands[0]
             let change = try await arguments.larder.pin(name, as: try arguments.pinKind)
-            terminal.say(arguments.has(.json) ? change.json : text(of: change, name, arguments))
+            terminal.report(arguments.has(.json) ? change.json : text(of: change, name, arguments))
             return .done
         }
     }
@@ -45,7 +45,7 @@ enum PinsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.pins()
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
             return .done
         }
     }

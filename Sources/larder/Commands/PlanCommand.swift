@@ -16,7 +16,7 @@ enum PlanCommand {
                     arguments.operands, options: options, mostPages: mostPages,
                     progress: watch.progress("Looking at some pages"))
             }
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             guard !report.isInterrupted else { return .interrupted }
             guard !report.groups.isEmpty else {
                 terminal.fail("no page of \(report.site) was to be had; check the address and the network")

@@ -15,7 +15,7 @@ enum PrefetchCommand {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
             }
-            terminal.say(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : PrefetchSummary.text(of: report, arguments))
             let status = status(of: report, isStrict: arguments.has(.strict), terminal)
             return worse(status, try await collect(arguments, terminal))
         }

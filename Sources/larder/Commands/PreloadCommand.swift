@@ -18,7 +18,7 @@ enum PreloadCommand {
             if arguments.has(.json) {
                 terminal.say("[" + reports.map(\.json).joined(separator: ",") + "]")
             } else {
-                terminal.say(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
+                terminal.report(reports.map { text(of: $0, arguments) }.joined(separator: "\n"))
             }
             return reports.reduce(.done) {
                 PrefetchCommand.worse($0, status(of: $1, isStrict: arguments.has(.strict), terminal))

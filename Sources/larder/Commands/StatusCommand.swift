@@ -5,7 +5,7 @@ enum StatusCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.status()
-            terminal.say(arguments.has(.json) ? report.json : text(of: report, arguments))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return .done
         }
     }

@@ -15,7 +15,7 @@ enum UpdateCommand {
             } else if reports.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
             } else {
-                terminal.say(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+                terminal.report(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(ExitStatus.done) {
                 PrefetchCommand.worse(

@@ -5,7 +5,7 @@ enum VisitsCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let report = try await arguments.larder.visits(of: arguments.operands.first)
-            terminal.say(arguments.has(.json) ? report.json : text(of: report))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
             return .done
         }
     }

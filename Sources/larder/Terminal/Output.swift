@@ -16,6 +16,13 @@ final class Output: Sendable {
     /// Something was not written, for whatever reason.
     var hasFailed: Bool { failed.load(ordering: .relaxed) }
 
+    /// How wide the terminal is; nil for what is none.
+    var columns: Int? {
+        var size = winsize()
+        guard isatty(file) == 1 else { return nil }
+        return ioctl(file, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    }
+
     /// Writes all of it, however slow the reader; else gives the error's number.
     func write(_ text: String) -> Int32? {
         var text = text

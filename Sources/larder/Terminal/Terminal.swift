@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LarderKit
 
 /// Where output goes: reports to stdout, errors and progress to stderr.
 struct Terminal: Sendable {
@@ -19,6 +20,12 @@ struct Terminal: Sendable {
     func say(_ text: String) {
         guard !isQuiet, !reports.hasFailed else { return }
         _ = isTaken(reports.write(text.printable + "\n"))
+    }
+
+    /// A report for people, which a terminal would break within words, or one for programs, which stays as it is.
+    func report(_ text: String) {
+        let isJSON = text.hasPrefix("{") || text.hasPrefix("[")
+        say(isJSON ? text : reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
     }
 
     /// A piece of a report that is no text, or too long to be held. Whether there is a use for more.
@@ -47,27 +54,5 @@ struct Terminal: Sendable {
 extension String {
     /// The same with what a terminal obeys, or what turns the direction of text around, written as JSON would write it: titles
     /// and header fields are whatever a server wants. Line feeds and tabs stay.
-    var printable: String {
-        guard utf8.contains(where: { $0 < 0x20 && $0 != 0x0A && $0 != 0x09 || $0 >= 0x7F }) else { return self }
-        var text = ""
-        for scalar in unicodeScalars {
-            if Self.isObeyed(scalar) {
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
-            } else {
-                text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
-    }
-
-    private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x09, 0x0A: false
-        case 0...0x1F, 0x7F...0x9F: true
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm, and the ends of lines that are no line feed.
-        case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-        default: false
-        }
-    }
+    var printable: String { Larder.printable(self) }
 }

@@ -20,4 +20,39 @@ enum Wrapping {
         lines.append(line)
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
+
+    /// The lines of a report, those that are too long broken between words: what goes on stands two columns further in. A word
+    /// that fits no line stays as it is, and so does a command, which is there to be pasted.
+    static func fit(_ report: String, to width: Int, program: String = CommandLine.program) -> String {
+        report.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            fit(line: line, to: width, program)
+        }.joined(separator: "\n")
+    }
+
+    private static func fit(line: Substring, to width: Int, _ program: String) -> String {
+        guard line.unicodeScalars.count > width else { return String(line) }
+        let margin = line.prefix { $0 == " " }
+        let indent = margin + "  "
+        // From where on nothing is broken.
+        let command =
+            line.firstRange(of: ": \(program) ").map { line.index($0.lowerBound, offsetBy: 2) } ?? line.endIndex
+        var words = line[margin.endIndex..<command].split(separator: " ", omittingEmptySubsequences: false)
+        if command < line.endIndex {
+            if words.last?.isEmpty == true { words.removeLast() }
+            words.append(line[command...])
+        }
+        var lines: [String] = []
+        var current = margin + (words.first ?? "")
+        for word in words.dropFirst() {
+            let length = word.unicodeScalars.count
+            let fitsNext = indent.utf8.count + length <= width || word.startIndex == command
+            if current.unicodeScalars.count + 1 + length > width, fitsNext {
+                lines.append(String(current))
+                current = indent + word
+            } else {
+                current += " " + word
+            }
+        }
+        return (lines + [String(current)]).joined(separator: "\n")
+    }
 }

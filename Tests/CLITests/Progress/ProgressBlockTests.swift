@@ -54,6 +54,11 @@ import Testing
             ])
     }
 
+    @Test func `a host that gets fewer connections than are open still is shown with those alone`() {
+        let host = Self.host("example.com", running: 13, queued: 310, limit: 12, rate: 12)
+        #expect(lines(Self.progress(hosts: [host]), width: 40).contains("example.com 12.0/s, 13 at once"))
+    }
+
     @Test func `at 40 columns labels are short, and what has no room is left out`() {
         let shown = lines(Self.progress(), width: 40)
         #expect(

@@ -70,6 +70,41 @@ import Web
         #expect(try text("/two") == "<a href=/three>3</a>")
     }
 
+    @Test func `what an earlier larder scanned is scanned anew, though nothing of it has changed`() throws {
+        let text = "<script>window.open('/opened')</script><noframes><a href=/framed>f</a></noframes>"
+        origin.on("/", page(text, tag: "\"root\""))
+        origin.on("/opened", page("opened", tag: "\"opened\""))
+        origin.on("/framed", page("framed", tag: "\"framed\""))
+        let home = try TemporaryFolder()
+        let folder = StoreFolder(home.file("store"))
+        let start = origin.url("/")
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: start, start: [start], now: 1)
+        // A table of version 1 without a link.
+        let body = try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [1, 0, 0, 0, 0], in: folder)
+        let held = NewResponse(
+            href: start, referrer: nil, status: 200, role: 0,
+            fields: "Content-Type: text/html; charset=utf-8\r\nETag: \"root\"\r\n", fetched: 1, body: .new(body))
+        let links = NewLinks(from: NewLinks.Target(href: start, number: 1))
+        try writer.add([held], links: [links], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        func update() throws -> CrawlReport {
+            let url = try #require(WebURL(start))
+            var plan = CrawlPlan(site: start, start: [url], folder: folder, userAgent: "larder-test")
+            plan.policy = .revalidate
+            return try Crawl(plan, interruption: Interruption()).run()
+        }
+        let report = try update()
+        #expect(report.confirmed == 1)
+        #expect(report.pages == 3)
+        let reader = try StoreReader(folder)
+        let found = try #require(try reader.response(for: start))
+        let table = try reader.links(of: try #require(found.body))
+        #expect(table.count > 5 && table.first != 1)
+        #expect(try reader.storedLinks(of: found)?.pages == [origin.url("/opened"), origin.url("/framed")])
+        #expect(try update().confirmed == 3)
+    }
+
     @Test func `what has changed is loaded, and its new links are followed`() throws {
         origin.on("/two", page("<a href=/four>4</a>", tag: "\"newer\""))
         origin.on("/four", page("four", tag: nil))

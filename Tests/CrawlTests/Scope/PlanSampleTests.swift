@@ -7,20 +7,22 @@ import Web
     private func url(_ path: String) throws -> WebURL { try #require(WebURL("http://a.test" + path)) }
 
     /// Samples a site that is given by the links of each path.
-    private func sample(_ links: (String) -> [String], size: (String) -> Int = { _ in 1000 }) throws -> PlanSample {
-        var sample = PlanSample()
+    private func sample(
+        _ links: (String) -> [String], size: (String) -> Int = { _ in 1000 }, seed: UInt64 = 0
+    ) throws -> PlanSample {
+        var sample = PlanSample(seed: seed)
         var known: Set<String> = ["/"]
-        var queue = ["/"]
-        while !queue.isEmpty {
-            let path = queue.removeFirst()
-            guard sample.wants(try url(path)) else { continue }
-            let new = links(path).filter { known.insert($0).inserted }
-            queue += new
+        sample.hear(of: try url("/"))
+        while let page = sample.next() {
+            let path = page.target
+            let links = links(path)
+            let new = try links.filter { known.insert($0).inserted }.map(url)
+            for page in new { sample.hear(of: page) }
             sample.fetched(
                 PlanSample.Page(
-                    url: try url(path), byteCount: size(path), latency: .milliseconds(100),
+                    url: page, byteCount: size(path), latency: .milliseconds(100),
                     newRequisites: path == "/" ? 10 : 0, newRequisiteByteCount: path == "/" ? 50_000 : 0,
-                    newPages: try new.map(url)))
+                    newPages: new, links: try links.map(url)))
         }
         return sample
     }
@@ -59,6 +61,24 @@ import Web
         }.estimate(Self.manner)
         #expect(estimate.pages.low <= 111 && estimate.pages.low > 50)
         #expect(estimate.pages.high.map { $0 >= 111 && $0 < 200 } == true)
+    }
+
+    @Test(arguments: UInt64(0)..<20)
+    func `a site whose pages lead on from one to the next has an end`(seed: UInt64) throws {
+        // 500 pages in 20 chapters; each names its neighbours, the start and some others, and chapters name their pages.
+        let estimate = try sample(
+            { path in
+                let front = (0..<5).map { "/c\($0)/index.html" }
+                guard let page = Int(path.split(separator: "/").last?.prefix { $0 != "." } ?? "") else {
+                    guard let chapter = Int(path.drop { !$0.isNumber }.prefix { $0.isNumber }) else { return front }
+                    return front + ["/c\(min(19, chapter + 1))/index.html"] + (0..<10).map { "/c\(chapter)/\($0).html" }
+                }
+                let folder = path.prefix { $0 != "." }.drop { $0 == "/" }.prefix { $0 != "/" }
+                return front + ["/\(folder)/index.html", "/\(folder)/\(min(23, page + 1)).html"]
+            }, seed: seed
+        ).estimate(Self.manner)
+        #expect(estimate.pages.low <= 501)
+        #expect(estimate.pages.high.map { $0 < 2000 } == true, "\(estimate.pages)")
     }
 
     @Test func `thousands of names make a few patterns`() throws {

@@ -38,6 +38,26 @@ import Web
 
     @Test(
         arguments: [
+            (
+                "<frameset><frame src=a></frameset><noframes><body><a href=b>b</a><img src=c></body></noframes>",
+                ["a", "b", "c"]
+            ),
+            ("<noframes><a href=a></noframes><a href=b>", ["a", "b"]), ("<noembed><img src=a></noembed>", ["a"]),
+            ("<noframes><title>t</title><noframes><a href=a>", ["a"]),
+            ("<noframes></noframes><xmp><a href=a></xmp>", []),
+            ("<script>document.write('<a href=\"a\">')</script><a href=b>", ["a", "b"]),
+            ("<p onclick='window.open(&quot;a.bin&quot;)'><script>window.open('b')</script>", ["b"]),
+        ] as [(String, [String])])
+    func `what stands there for those without frames, and what scripts write and open, is found`(
+        html: String, references: [String]
+    ) {
+        let scan = Scan(html)
+        #expect(scan.faults == [])
+        #expect(scan.references == references)
+    }
+
+    @Test(
+        arguments: [
             ("<script src=a crossorigin></script><script src=b></script>", ["a"]),
             ("<link rel=stylesheet href=a crossorigin=anonymous><link rel=stylesheet href=b>", ["a"]),
             ("<link rel=preload as=script href=a CROSSORIGIN='use-credentials'>", ["a"]),

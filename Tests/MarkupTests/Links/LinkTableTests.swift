@@ -61,7 +61,7 @@ import Web
 
     /// Written before flags were more than eight.
     @Test func `a table of an earlier larder is read as it was meant`() throws {
-        let earlier: [UInt8] = [1, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
+        let earlier: [UInt8] = [LinkTable.version, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
         let expected = LinkTable(occurrences: [
             LinkOccurrence(range: 9..<13, kind: .page, context: .attribute, flags: [.namesOrigin, .isNofollow]),
             LinkOccurrence(
@@ -75,6 +75,27 @@ import Web
             bytes[6] |= bit
             #expect(throws: MarkupError.self) { try LinkTable(decoding: bytes.span) }
         }
+    }
+
+    @Test("A body whose table is of another version is scanned anew, and a damaged one is damaged")
+    func earlierVersion() throws {
+        let body = Array("<script>window.open('/a.bin')</script><a href=/b>".utf8)
+        let scanner = LinkScanner()
+        let table = scanner.scan(body.span, as: .html, charset: "utf-8") { _, _ in }
+        var stored = LinkTable().encoded()
+        stored[0] = LinkTable.version - 1
+        func read(_ bytes: [UInt8], form: String = "html;utf-8", _ body: [UInt8]?) -> LinkTable? {
+            scanner.table(stored: bytes, form: form) { body }
+        }
+        #expect(read(stored, body) == table)
+        #expect(table.occurrences.count == 2)
+        #expect(read(stored, nil) == nil)
+        #expect(read(stored, form: "opaque", nil) == LinkTable())
+        #expect(read(stored, form: "nothing;utf-8", body) == nil)
+        #expect(read(LinkTable().encoded(), nil) == LinkTable())
+        #expect(read(Array(stored.dropLast(2)) + [], body) == table)
+        #expect(read([LinkTable.version], body) == nil)
+        #expect(read([], body) == nil)
     }
 
     @Test("A table of another version is refused by name")

@@ -12,6 +12,10 @@ import Web
         (.html, "<iframe srcdoc=\"<a href='x'><p style='b:url(&quot;x&quot;)'>\"><iframe srcdoc='&lt;a href=x&gt;'>"),
         (.html, "<iframe srcdoc='<iframe srcdoc=\"<a href=&amp;quot;x&amp;quot;>\">'>"),
         (.html, "<svg><style>a{b:url(x)}&amp;b{c:url(x)}</style><style><![CDATA[a{b:url(x)}]]></style>"),
+        (
+            .html,
+            "<script>document.write('<a href=\"x\"><a href=x >');document.writeln(\"<a href=\\\"x\\\">\")</script>"
+        ),
         (.css, "a{b:url(x);c:url('x');d:url( \"x\" );e:image-set('x' 1x)}@import url(x) print;"),
     ]
 

@@ -55,6 +55,18 @@ import Testing
             Case(#"fetch("/a", {method: "POST"})"#), Case(#"fetch("/a", {method: 'GET'})"#, "data /a ?"),
             Case(#"x.open("GET","https://x/a.json")"#, "data https://x/a.json ?"), Case(#"x.open("POST","/a")"#),
             Case(#"x.open('get', '/a', true)"#, "data /a ?"),
+            Case(#"window.open("/x.bin")"#, "page /x.bin"),
+            Case(#"self.open('https://x/a.pdf', "_blank")"#, "page https://x/a.pdf"),
+            Case(#"window.open("x.bin"); open("/a"); b.open("/c"); window.open("/" + d)"#),
+            Case(#"document.write('<a href="/a?b=1&amp;c=2">x</a>')"#, "page /a?b=1&c=2"),
+            Case(#"document.writeln("<script src=\"//x/a.js\"><\/script>")"#, "script //x/a.js ?"),
+            Case(
+                #"a || document.write("<img src='/a.png'><a href=b>" + c + '<a href="/d">')"#, "image /a.png ?",
+                "page /d"),
+            Case(#"document.write('<a href="' + a + '"><img src="a.png"><a href="/b'); x.write('<a href="/c">')"#),
+            Case(
+                #"document.write("<form method=post action=/a><button formaction=/b>")"#, "submission /a",
+                "submission /b"),
             Case(#"CSS.paintWorklet.addModule("/a.js")"#, "worker /a.js ?"),
             Case(#"import.meta.resolve("./a.js")"#, "module ./a.js ?"),
             Case(

@@ -26,7 +26,9 @@ import Web
                 href: url.href, title: Self.bad, text: "1", role: 1, type: "text/javascript", form: "javaScript;utf-8"),
         ])
         let page = try shelf.get(target)
-        for mark in ["<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "&amp;amp;amp;"] {
+        for mark in [
+            "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}", "&amp;amp;amp;",
+        ] {
             #expect(!page.body.contains(mark), "\(mark)")
         }
         // Quotes stand in markup of ours only: every tag is one that a strict reader takes.
@@ -75,6 +77,24 @@ import Web
         var html = HTMLWriter()
         html.link(address, text: "x")
         #expect(String(decoding: html.bytes, as: UTF8.self) == (isLink ? "<a href=\"\(address)\">x</a>" : "x"))
+    }
+
+    @Test(arguments: [
+        ("a title", "a title"), ("Grüße, 日本語 👩‍👩‍👧", "Grüße, 日本語 👩‍👩‍👧"), ("\u{1B}]0;mine\u{07}", "\\u001b]0;mine\\u0007"),
+        ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"), ("\u{2066}x\u{2069}\u{200F}", "\\u2066x\\u2069\\u200f"),
+        ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"), ("a\u{2028}b\r", "a\\u2028b\\u000d"),
+    ])
+    func `control characters of titles and header fields are shown, and do nothing`(text: String, shown: String) throws
+    {
+        let shelf = try PortalShelf([
+            .init(href: "https://example.test/", title: text, fields: "X-A: \(text)\r\n")
+        ])
+        let details = PortalLinks().details("https://example.test/")
+        for target in ["/", "/-/sites/1", details, "/-/sites/1/pages?under=https://example.test/"] {
+            let body = try shelf.get(target).body
+            #expect(body.contains(shown), "\(target)")
+            #expect(shown == text || !body.contains(text), "\(target)")
+        }
     }
 
     @Test(arguments: [

@@ -102,4 +102,53 @@ import Web
         #expect(found?.response.variant == german.variant)
         #expect(found?.change == [.scheme, .busters])
     }
+
+    private static let reading = "<script>run(location.search)</script>"
+    private static let searching = "new URLSearchParams(window.location.search).get('q')"
+
+    /// What is held, as `address: text` or `address: script` of which `search.html` needs the script.
+    @Test(
+        arguments: [
+            // A script of the page reads the query, in it or beside it.
+            (["/a/search.html: \(reading)"], "/a/search.html?q=x", "search /a/search.html"),
+            (["/a/search.html: text", "/s.js: \(searching)"], "/a/search.html?q=x&a=b#c", "search /a/search.html"),
+            (["/a/search/: \(reading)"], "/a/search/?q=x", "search /a/search/"),
+            (["/a/search.html: text", "/s.js: run()"], "/a/search.html?q=x", nil),
+            // A server may give another page.
+            (["/view.php: \(reading)"], "/view.php?id=1", nil), (["/: \(reading)"], "/?p=1", nil),
+            (["/list: \(reading)"], "/list?page=2", nil),
+            // Another query was answered with the same body, or with another one.
+            (["/list: text", "/list?page=2: text"], "/list?page=3", "search /list"),
+            (["/list: text", "/list?page=2: other"], "/list?page=3", nil),
+            (["/a.html: \(reading)", "/a.html?b: other"], "/a.html?c", nil),
+            (["/list: text", "/list?a: text", "/list?b: other"], "/list?page=3", nil),
+            (["/: text", "/?a: text"], "/?b", nil),
+            (["/a.html: \(reading)"], "/a.html?", nil), (["/a.html: \(reading)"], "/b.html?c", nil),
+        ] as [([String], String, String?)])
+    func `a static page that searches answers whatever its query is`(
+        held: [String], asked: String, expected: String?
+    ) throws {
+        var numbering: [String] = []
+        var responses: [NewResponse] = []
+        for text in held {
+            let parts = text.ranges(of: ": ").first.map { (text[..<$0.lowerBound], text[$0.upperBound...]) }
+            let (path, body) = try #require(parts)
+            guard path.hasSuffix(".js") else {
+                responses.append(try store.response("https://x.test\(path)", String(body)))
+                continue
+            }
+            let script = try NewBody(.bytes(Array(body.utf8)), form: "javaScript;utf-8", links: [], in: store.folder)
+            responses.append(
+                NewResponse(
+                    href: "https://x.test\(path)", referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
+                    body: .new(script)))
+        }
+        let links = NewLinks(
+            from: "https://x.test/a/search.html", requisites: ["https://x.test/s.js"], numbering: &numbering)
+        try store.visit(responses, links: held.count > 1 && held[1].hasPrefix("/s.js") ? [links] : [])
+        let found = try find("https://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        #expect(found == expected)
+        let byHTTP = try find("http://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        #expect(byHTTP == expected.map { "scheme+\($0)" })
+    }
 }

@@ -6,12 +6,15 @@ struct PatternTally {
         let pattern: String
         var known = 0
         var sizes: [Int] = []
-        /// New pages that the later half of its sampled pages led to, by row. The first pages of a site lead to
-        /// everything that is in its navigation, and the later ones no more.
-        var children: [Int: Int] = [:]
+        /// Whether each of its sampled pages led to a new one of its own.
+        var continues: [Bool] = []
 
         var sampled: Int { sizes.count }
-        var late: Int { sampled - sampled / 2 }
+
+        /// A list whose pages name the next one alone: as fast as it was followed, it grew.
+        var isEndless: Bool {
+            sampled >= 6 && continues.suffix(6).allSatisfy { $0 } && known - sampled <= sampled
+        }
     }
 
     private(set) var rows: [Row] = []
@@ -19,9 +22,6 @@ struct PatternTally {
     /// More patterns are more than anybody reads.
     private static let mostRows = 24
     private static let deepest = 6
-    private static let mostGenerations = 64
-    /// What grows beyond has no end that could be told.
-    private static let mostPages = 10_000_000.0
 
     init(_ pages: [PlanSample.Page]) {
         let names = pages.map { PatternName(URLShape($0.url)) }
@@ -43,16 +43,15 @@ struct PatternTally {
             rows[row].sizes.append(page.byteCount)
             if !linked.contains(page.url) { rows[row].known += 1 }
         }
-        var seen = [Int](repeating: 0, count: rows.count)
         for (index, name) in names.enumerated() {
             let row = number(name.text(folders: folders), &numbers)
-            seen[row] += 1
-            let isLate = seen[row] > rows[row].sampled - rows[row].late
+            var continues = false
             for new in newNames[index] {
                 let child = number(new.text(folders: folders), &numbers)
                 rows[child].known += 1
-                if isLate { rows[row].children[child, default: 0] += 1 }
+                if child == row { continues = true }
             }
+            rows[row].continues.append(continues)
         }
     }
 
@@ -63,32 +62,25 @@ struct PatternTally {
         return rows.count - 1
     }
 
-    /// At least what is known. At most what follows when every page that was not sampled leads to as many new pages as
-    /// those of its pattern that were, generation after generation; no end where that has none.
-    ///
-    /// It is too much rather than too little: the more of a site is known, the fewer of its links are new.
-    func bounds() -> [PlanEstimate.Bounds] {
-        var totals = rows.map { Double($0.known) }
-        var waiting = rows.map { Double($0.known - $0.sampled) }
-        for _ in 0..<Self.mostGenerations {
-            let next = children(of: waiting)
-            for row in rows.indices { totals[row] += next[row] }
-            waiting = next
-            if totals.contains(where: { $0 > Self.mostPages }) { break }
-        }
-        return rows.indices.map { row in
-            let hasEnd = waiting[row] < 0.5 && totals[row] <= Self.mostPages
-            return PlanEstimate.Bounds(low: rows[row].known, high: hasEnd ? Int(totals[row].rounded(.up)) : nil)
-        }
-    }
+    var hasEndlessRow: Bool { rows.contains(where: \.isEndless) }
 
-    private func children(of waiting: [Double]) -> [Double] {
-        var next = [Double](repeating: 0, count: rows.count)
-        for (index, row) in rows.enumerated() where waiting[index] > 0 && row.sampled > 0 {
-            for (child, count) in row.children {
-                next[child] += waiting[index] * Double(count) / Double(row.late)
-            }
+    /// At least what is known. Of what nobody has heard of each pattern gets its share.
+    ///
+    /// - Parameter unheard: nil where that has no end.
+    func bounds(_ unheard: Int?) -> [PlanEstimate.Bounds] {
+        let known = rows.reduce(0) { $0 + $1.known }
+        guard let unheard, known > 0 else {
+            return rows.map { PlanEstimate.Bounds(low: $0.known, high: unheard == nil ? nil : $0.known) }
         }
-        return next
+        var rest = unheard
+        var bounds = rows.map { row in
+            let share = Int(Double(unheard) * Double(row.known) / Double(known))
+            rest -= share
+            return PlanEstimate.Bounds(low: row.known, high: row.known + share)
+        }
+        // What rounding left over.
+        let largest = rows.indices.max { rows[$0].known < rows[$1].known }
+        if let largest { bounds[largest].high = bounds[largest].high.map { $0 + rest } }
+        return bounds
     }
 }

@@ -15,7 +15,7 @@ extension PlanSample {
     /// The estimate by what was fetched so far. `traps` are told along.
     package func estimate(_ manner: Manner, traps: [TrapReason] = []) -> PlanEstimate {
         let tally = PatternTally(pages)
-        let counts = tally.bounds()
+        let counts = tally.bounds(unheard(tally))
         var groups: [PlanEstimate.Group] = []
         for (row, bounds) in zip(tally.rows, counts) {
             groups.append(

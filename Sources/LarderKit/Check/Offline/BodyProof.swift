@@ -27,7 +27,7 @@ enum BodyProof {
         return faults
     }
 
-    private static func fault(
+    static func fault(
         of body: StoredBody, in reader: StoreReader, _ isQuick: Bool
     ) throws(StoreError) -> OfflineFault? {
         guard let content = try reader.content(of: body) else {

@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Crawl
 internal import Fetch
+internal import Serve
 internal import Store
 internal import Web
 
@@ -56,6 +57,29 @@ extension Larder {
             guard !interruption.isRequested else { throw .interrupted }
             return report
         }
+    }
+
+    /// Tells the portal what `checkOffline` would find missing when it has to be quick.
+    func walk(_ reader: StoreReader, _ site: Site, limit: Int) throws(StoreError) -> SiteNeeds? {
+        let settings = SitePlan(text: site.settings)
+        guard let scope = try? Scope(start: site.start.compactMap { WebURL($0) }, options: settings.scope),
+            let bundles = try? bundles(of: site, settings)
+        else { return nil }
+        var walk = OfflineWalk(reader, scope, settings, limit: limit)
+        try walk.run(
+            site, start: settings.manifest?.isAlone == true ? [] : site.start, bundles: bundles, Interruption())
+        guard !walk.isCut else { return nil }
+        let faults = try walk.bodies.map { (body) throws(StoreError) in
+            try BodyProof.fault(of: body, in: reader, true)
+        }
+        let items = walk.items(faults)
+        var needs = SiteNeeds()
+        needs.walked = walk.nodes.count
+        needs.leftOut = items.count { $0.verdict == .leftOut }
+        needs.missing = items.filter { $0.verdict == .missing }.map { item in
+            SiteNeeds.Lack(href: item.name, reason: item.detail ?? "", asker: item.chain.last)
+        }
+        return needs
     }
 
     /// Those of the manifest that is in force.

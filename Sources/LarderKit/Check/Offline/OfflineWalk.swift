@@ -23,10 +23,15 @@ struct OfflineWalk {
     private(set) var bodies: [StoredBody] = []
     private var placeOfBody: [Int64: Int] = [:]
 
+    /// The walk ends when it came to more addresses.
+    private let limit: Int
+    var isCut: Bool { nodes.count > limit }
+
     private static let mostRedirects = 20
 
-    init(_ reader: StoreReader, _ scope: Scope, _ settings: SitePlan) {
+    init(_ reader: StoreReader, _ scope: Scope, _ settings: SitePlan, limit: Int = .max) {
         self.reader = reader
+        self.limit = limit
         self.scope = scope
         obeysRobots = settings.robots == .obey
         manners = settings.manners
@@ -58,7 +63,7 @@ struct OfflineWalk {
     }
 
     private mutating func goOn(_ interruption: Interruption) throws(StoreError) {
-        while !interruption.isRequested {
+        while !interruption.isRequested, !isCut {
             if let number = needed.popLast() {
                 try visit(number)
             } else if nextPage < pages.count {

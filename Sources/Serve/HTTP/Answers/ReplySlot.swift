@@ -28,6 +28,11 @@ final class ReplySlot: Sendable {
         self.token = token
     }
 
+    /// Sends the head of an interim answer ahead of the reply. What comes behind that is let go.
+    func tell(_ interim: [UInt8]) {
+        mailbox.put(.interim(interim), for: token) { isGiven.load(ordering: .acquiring) }
+    }
+
     deinit {
         give(Reply(answer: .text(500, "There is no answer.\n")))
     }
@@ -35,15 +40,21 @@ final class ReplySlot: Sendable {
     /// The first counts. A client that has gone meanwhile misses nothing.
     func give(_ reply: Reply) {
         guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        mailbox.put(reply, for: token)
+        mailbox.put(.reply(reply), for: token)
     }
 }
 
 /// The replies that came from other threads for the clients of one event loop.
 final class ReplyMailbox: Sendable {
+    enum Delivery: Sendable {
+        case reply(Reply)
+        /// A head without an answer's end: the reply follows.
+        case interim([UInt8])
+    }
+
     /// Readable while there is something.
     let descriptor: Int32
-    private let replies = Mutex<[(token: UInt64, reply: Reply)]>([])
+    private let deliveries = Mutex<[(token: UInt64, delivery: Delivery)]>([])
 
     init() throws(ServerError) {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -54,18 +65,23 @@ final class ReplyMailbox: Sendable {
         close(descriptor)
     }
 
-    fileprivate func put(_ reply: Reply, for token: UInt64) {
-        replies.withLock { $0.append((token, reply)) }
-        eventfd_write(descriptor, 1)
+    /// - Parameter isTooLate: asked while nobody else puts anything.
+    fileprivate func put(_ delivery: Delivery, for token: UInt64, unless isTooLate: () -> Bool = { false }) {
+        let isPut = deliveries.withLock { deliveries in
+            guard !isTooLate() else { return false }
+            deliveries.append((token, delivery))
+            return true
+        }
+        if isPut { eventfd_write(descriptor, 1) }
     }
 
-    func takeAll() -> [(token: UInt64, reply: Reply)] {
+    func takeAll() -> [(token: UInt64, delivery: Delivery)] {
         var count: eventfd_t = 0
-        // Before the replies are taken: one that comes between the two is told again.
+        // Before they are taken: one that comes between the two is told again.
         eventfd_read(descriptor, &count)
-        return replies.withLock { replies in
-            defer { replies = [] }
-            return replies
+        return deliveries.withLock { deliveries in
+            defer { deliveries = [] }
+            return deliveries
         }
     }
 }

@@ -146,9 +146,14 @@ final class EventLoop {
     }
 
     private func deliver() {
-        for (token, reply) in mailbox.takeAll() {
+        for (token, delivery) in mailbox.takeAll() {
             guard let client = clients[token: token] else { continue }
-            if handler.deliver(reply, to: client) { settle(client) } else { drop(client) }
+            let isOfUse =
+                switch delivery {
+                case .reply(let reply): handler.deliver(reply, to: client)
+                case .interim(let head): handler.deliver(interim: head, to: client)
+                }
+            if isOfUse { settle(client) } else { drop(client) }
         }
     }
 

@@ -57,6 +57,12 @@ final class RequestHandler {
         return resume(client)
     }
 
+    /// What comes before the reply that a client waits for. False when the connection is of no more use.
+    func deliver(interim head: [UInt8], to client: ClientConnection) -> Bool {
+        if client.awaited != nil { client.append(head) }
+        return true
+    }
+
     /// The connection cannot go on, and is told why.
     func refuse(_ client: ClientConnection, _ status: Int) {
         let answer = Answer.text(status, "\(StatusPhrase.of(status)).\n", fields: [("Cache-Control", "no-store")])

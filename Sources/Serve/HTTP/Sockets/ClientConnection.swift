@@ -122,9 +122,9 @@ final class ClientConnection {
         return true
     }
 
-    func append(_ interim: StaticString) {
-        queue.append(interim.withUTF8Buffer { Array($0) }, 0..<interim.utf8CodeUnitCount)
-    }
+    func append(_ interim: StaticString) { append(interim.withUTF8Buffer { Array($0) }) }
+
+    func append(_ interim: [UInt8]) { queue.append(interim, interim.indices) }
 
     /// Sends what waits, as far as the socket takes it. False when the connection is of no more use.
     func flush(now: Int64, _ limits: ServerLimits) -> Bool {

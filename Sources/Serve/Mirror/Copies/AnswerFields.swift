@@ -17,6 +17,18 @@ struct AnswerFields {
     func fields(
         of stored: HTTPFields, base: WebURL, source: AnswerSource, sharing: Sharing, entityTag: String? = nil
     ) -> [(String, String)] {
+        var fields = led(stored, base: base)
+        if let entityTag { fields.append(("ETag", entityTag)) }
+        return fields + ownFields(source, base, sharing)
+    }
+
+    /// What a server said before its answer, as it goes on to a client.
+    func interim(_ status: Int, _ said: HTTPFields, base: WebURL) -> [UInt8] {
+        let lines = led(said, base: base).map { "\($0): \($1)\r\n" }
+        return Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n".utf8)
+    }
+
+    private func led(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
         var fields: [(String, String)] = []
         for field in stored.list {
             switch treatment(of: field.name, base) {
@@ -31,8 +43,7 @@ struct AnswerFields {
             case .drop: break
             }
         }
-        if let entityTag { fields.append(("ETag", entityTag)) }
-        return fields + ownFields(source, base, sharing)
+        return fields
     }
 
     /// What every copy says, beside what was stored.
@@ -49,8 +60,16 @@ struct AnswerFields {
     }
 
     private func led(_ value: String, base: WebURL) -> String {
+        // A reference without an origin leads where it should by itself, as the body's do.
+        if layout.keepsPaths(of: base), WebURL(value) == nil, !Self.namesHost(value) { return value }
         guard let url = WebURL(value, base: base), let local = layout.address(of: url) else { return value }
         return local
+    }
+
+    /// Whether a relative reference begins with two slashes, of either kind.
+    private static func namesHost(_ value: String) -> Bool {
+        let start = value.utf8.drop { $0 <= 0x20 }.prefix(2)
+        return start.count == 2 && start.allSatisfy { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
     }
 
     /// RFC 8288: what stands between angle brackets.

@@ -15,6 +15,7 @@ final class CopyRenderer {
     private let isWorker: Bool
     /// A page puts it on as a style sheet.
     private let isStyle: Bool
+    private lazy var scanner = LinkScanner()
     /// What was made is for such a use alone.
     private(set) var dependsOnUse = false
 
@@ -23,7 +24,7 @@ final class CopyRenderer {
         self.layout = layout
         self.shim = shim
         self.verifier = verifier
-        isShown = asked.isNavigation
+        isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
         isWorker = asked["Service-Worker"] == "script"
         isStyle = asked["Sec-Fetch-Dest"] == "style"
         fields = finder.fields
@@ -181,7 +182,9 @@ final class CopyRenderer {
     private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
         let encoded = try finder.reader.links(of: body)
         // What is no table is damaged, however it came to be so.
-        return try? LinkTable(decoding: encoded.span)
+        return try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
+            try finder.reader.content(of: body)?.load()
+        }
     }
 
     /// Whether a body goes out with other bytes than came. Only references that name an origin leave their own, unless the

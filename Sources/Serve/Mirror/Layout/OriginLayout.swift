@@ -11,6 +11,8 @@ struct OriginLayout: Sendable {
     var authority: String?
     /// Beside a site at the root: whose document is shown, or asks.
     private(set) var page = PageSeals.Reading.none
+    /// The earlier visit in which the client is; nil for what is held now.
+    private(set) var visit: Int64?
     private let seals: PageSeals
     let names: OriginNames
     /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's answer.
@@ -61,10 +63,21 @@ struct OriginLayout: Sendable {
 
     /// The larder's address of an http or https URL; nil for other schemes, which stay as they are.
     func address(of url: WebURL) -> String? {
-        guard let name = names.name(of: url) else { return nil }
+        guard let name = name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
         guard let root else { return "http://\(name):\(port)\(url.target)\(fragment)" }
         return (authority.map { "http://\($0)" } ?? "") + root.path(of: url, below: folder) + fragment
+    }
+
+    /// Under which an origin is shown where the client is.
+    func name(of url: WebURL) -> String? { names.name(of: url, in: root == nil ? visit : nil) }
+
+    /// The larder's address of an http or https URL as of a visit. Nil for other schemes, and where origins have no names.
+    func address(of url: WebURL, in visit: Int64) -> String? {
+        guard root == nil else { return nil }
+        var layout = self
+        layout.visit = visit
+        return layout.address(of: url)
     }
 
     /// Below which others are shown beside a site at the root.
@@ -77,8 +90,11 @@ struct OriginLayout: Sendable {
     ///
     /// - Parameter target: what it asks for.
     func seen(from authority: String, at target: String = "/") -> OriginLayout {
-        guard root != nil else { return self }
         var layout = self
+        guard root != nil else {
+            layout.visit = WebURL("http://\(authority)/").flatMap { OriginNames.visit(in: $0.host)?.number }
+            return layout
+        }
         layout.authority = authority
         layout.page = seals.reading(target)
         return layout
@@ -111,7 +127,7 @@ struct OriginLayout: Sendable {
     }
 
     /// The larder's origin of an original one.
-    func localOrigin(of url: WebURL) -> String? { names.name(of: url).map { "http://\($0):\(port)" } }
+    func localOrigin(of url: WebURL) -> String? { name(of: url).map { "http://\($0):\(port)" } }
 
     /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the larder has it. Nil for
     /// what it cannot have.
@@ -129,7 +145,7 @@ struct OriginLayout: Sendable {
         // Hosts below one: the star stays where it stood.
         let below = host.drop { $0 != "*" }
         guard below.hasPrefix("*."), let url = WebURL("https://\(below.dropFirst(2))"), url.port == nil,
-            let name = names.name(of: url)
+            let name = name(of: url)
         else { return nil }
         return "http://*.\(name):\(port)"
     }
@@ -161,9 +177,10 @@ struct OriginLayout: Sendable {
     }
 
     private func page(named local: WebURL) -> Asker.Kind {
-        guard local.effectivePort == Int(port), case .origins(let origins) = names.reading(local.host) else {
-            return .outside
-        }
+        // A page of another visit is as far away as one from elsewhere.
+        guard local.effectivePort == Int(port), OriginNames.visit(in: local.host)?.number == visit,
+            case .origins(let origins) = names.reading(local.host)
+        else { return .outside }
         return .page(origins)
     }
 }

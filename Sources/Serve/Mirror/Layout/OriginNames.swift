@@ -10,6 +10,9 @@ internal import Web
 /// front (`http://127.0.0.1:9000` is `port-9000.127-0-0-1.localhost`), and `http://[2001:db8::1]` is
 /// `ipv6-2001-db8--1.localhost`. Labels are read back by themselves; what would be read as something else, or is too
 /// long for a label, gets a digest in its place, which is known again once its origin has been named or `learn`ed.
+///
+/// In an earlier visit, `https://www.bbc.co.uk` is `www.visit-7-bbc-co-uk.localhost`: to a browser it is another site than the
+/// one of now, and as far from its neighbours in that visit as it was.
 final class OriginNames: Sendable {
     /// By the system's list of public suffixes.
     static let system = OriginNames(suffixes: .system)
@@ -50,6 +53,35 @@ final class OriginNames: Sendable {
         return name(host: url.host, port: url.port)
     }
 
+    /// The same in a visit; nil where the name would be too long.
+    func name(of url: WebURL, in visit: Int64?) -> String? {
+        guard let visit else { return name(of: url) }
+        guard let name = name(of: url) else { return nil }
+        let labels = name.dropLast(Self.suffix.utf8.count)
+        let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
+        let prefix = "\(Self.visitPrefix)\(visit)-"
+        var label = String(labels[start...])
+        if prefix.utf8.count + label.utf8.count > Self.longestLabel { label = digest(site(of: url.host)) }
+        let whole = labels[..<start] + prefix + label + Self.suffix
+        return whole.utf8.count <= Self.longestName ? String(whole) : nil
+    }
+
+    /// The visit in whose names it is, and the name that it would have now; nil for a name of now.
+    static func visit(in name: String) -> (number: Int64, name: String)? {
+        guard name.hasSuffix(suffix) else { return nil }
+        let labels = name.dropLast(suffix.utf8.count)
+        let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
+        let label = labels[start...]
+        guard label.hasPrefix(visitPrefix) else { return nil }
+        let digits = label.dropFirst(visitPrefix.utf8.count).prefix { $0 != "-" }
+        guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            digits.utf8.first != UInt8(ascii: "0"), let number = Int64(digits)
+        else { return nil }
+        let rest = label.dropFirst(visitPrefix.utf8.count + digits.utf8.count)
+        guard rest.utf8.count > 1 else { return nil }
+        return (number, labels[..<start] + rest.dropFirst() + suffix)
+    }
+
     /// Whether a browser takes two hosts for one site, whatever their ports.
     func isSameSite(_ host: String, _ other: String) -> Bool { host == other || site(of: host) == site(of: other) }
 
@@ -75,7 +107,10 @@ final class OriginNames: Sendable {
     private func labels(of host: String) -> String {
         let site = site(of: host)
         var label = Self.label(of: site)
-        let isRead = label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
+        // What begins as a visit's name does would be read as one.
+        let isRead =
+            label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
+            && Self.visit(in: label + Self.suffix) == nil
         if !isRead { label = digest(site) }
         guard host.utf8.count > site.utf8.count else { return label }
         let sub = host.dropLast(site.utf8.count + 1)
@@ -108,6 +143,20 @@ final class OriginNames: Sendable {
     // MARK: - And back
 
     func reading(_ name: String) -> Reading? {
+        if let (visit, present) = Self.visit(in: name) {
+            let reading = reading(present)
+            let origins: [String]
+            switch reading {
+            case .origins(let known): origins = known
+            // Where there is no room for the label beside the visit, a digest stands for it.
+            case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
+            case .unknownDigest, nil: return reading
+            }
+            guard let url = origins.first.flatMap({ WebURL($0 + "/") }), self.name(of: url, in: visit) == name else {
+                return nil
+            }
+            return .origins(origins)
+        }
         guard name.utf8.count > Self.suffix.utf8.count, name.hasSuffix(Self.suffix) else { return nil }
         let labels = name.dropLast(Self.suffix.utf8.count)
         let port = Self.port(labels)
@@ -203,6 +252,7 @@ final class OriginNames: Sendable {
 
     // MARK: - Digests
 
+    private static let visitPrefix = "visit-"
     private static let digestPrefix = "hash-"
     private static let digestCharacters = 26
 

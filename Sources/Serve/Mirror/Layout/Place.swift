@@ -15,6 +15,8 @@ enum Place: Equatable {
     case unknown
     /// What is held of one of these URLs, the likelier first. Empty where a target means none.
     case copy([String])
+    /// The same as of an earlier visit.
+    case past(Int64, [String])
     /// A name that is not ours: somebody else's page may have had a browser look it up as this machine.
     case refused
 }
@@ -39,8 +41,9 @@ struct LarderNames: Sendable {
             if layout.isPortal(name) { return service(target) ?? .portal }
             switch layout.names.reading(name) {
             case .origins(let origins):
-                return service(target)
-                    ?? .copy(Self.spellings(of: target).flatMap { part in origins.map { $0 + part } })
+                if let service = service(target) { return service }
+                let addresses = Self.spellings(of: target).flatMap { part in origins.map { $0 + part } }
+                return OriginNames.visit(in: name).map { .past($0.number, addresses) } ?? .copy(addresses)
             case .alias(let origin):
                 guard let address = WebURL(origin + "/").flatMap(layout.address) else { return .refused }
                 return .moved(to: address.dropLast() + target)
@@ -69,8 +72,10 @@ struct LarderNames: Sendable {
     /// The original URLs that one of the larder's addresses may show.
     func originals(of local: WebURL) -> [String] {
         let authority = local.port.map { "\(local.host):\($0)" } ?? local.host
-        guard case .copy(let addresses) = place(authority: authority, target: local.target) else { return [] }
-        return addresses
+        switch place(authority: authority, target: local.target) {
+        case .copy(let addresses), .past(_, let addresses): return addresses
+        case .portal, .shim, .name, .way, .moved, .unknown, .refused: return []
+        }
     }
 
     /// The host without the port, in lower case. Nil when the port is another one: then the name is not ours.

@@ -11,6 +11,8 @@ package struct LoadRequest: Sendable {
     package let mayReach: ResponseFlags
     /// Nothing that is kept of the user's goes along: another site's page asks.
     package let isAnonymous: Bool
+    /// To be told what comes before the answer, such as 103 Early Hints; nil where nobody wants to know.
+    package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
 }
 
 /// A server's whole answer, without its content coding.

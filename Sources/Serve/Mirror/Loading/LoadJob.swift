@@ -28,6 +28,8 @@ struct LoadJob: Sendable {
     let isNear: Bool
     /// What a manifest in force requires of what comes.
     let required: Bundle?
+    /// Told what the server says before its answer.
+    var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
 
     /// Somebody's credentials go along.
     var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
@@ -49,7 +51,8 @@ struct LoadJob: Sendable {
             fields.remove("Authorization")
         }
         return LoadRequest(
-            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach, isAnonymous: !isNear)
+            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach, isAnonymous: !isNear,
+            interim: interim)
     }
 
     private var upstreamFields: HTTPFields {

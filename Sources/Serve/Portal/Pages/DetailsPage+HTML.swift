@@ -19,10 +19,15 @@ extension DetailsPage {
     private func writeAbsence(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             html.element("span", ["class": "badge warn"], text: "Not held")
-            html.text(" The larder has nothing of this address. To have it:")
+            html.text(" The larder has nothing of this address. To have it")
+            if bringer != nil, let address = context.mirrored(href) {
+                html.text(", ")
+                html.link(address, text: "ask for it once")
+                html.text(", so that it is noted, and run")
+            }
+            html.text(":")
         }
-        // It is meant to be pasted into a shell, where only a quote could end the quotation.
-        html.element("pre", text: "larder prefetch '\(href.replacing("'", with: "%27"))'")
+        html.element("pre", text: MissPage.command(for: href, site: bringer))
         guard !neighbours.isEmpty else { return }
         html.element("h2", text: "Held nearby")
         html.element("ul", ["class": "links"]) { html in

@@ -22,6 +22,8 @@ struct DetailsPage: PortalPage {
     let links: [Links]
     /// Those that have it.
     let sites: [Site]
+    /// By its name, the one that fetches what was missed there.
+    let bringer: String?
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
     let neighbours: [String]
@@ -43,6 +45,8 @@ struct DetailsPage: PortalPage {
             : shown?.response.body.flatMap { (body) throws(StoreError) in
                 try reader.md5(of: body, upTo: PortalLimits.digestedBytes)
             }
+        let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
+        bringer = SiteRules(known).site(bringing: href, askedBy: nil, isPage: true)
         let names = Set(rows.map(\.site))
         sites = try memory.sites(reader).filter { names.contains($0.name) }
         var links: [Links] = []

@@ -9,7 +9,12 @@ struct HomePage: PortalPage {
 
     init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
         var sites: [SiteFacts] = []
-        for site in try memory.sites(reader) { sites.append(try SiteFacts(site, reader, memory)) }
+        var limit = PortalLimits.neededURLs
+        for site in try memory.sites(reader) {
+            let facts = try SiteFacts(site, reader, memory, limit: limit)
+            limit -= facts.needs?.walked ?? limit
+            sites.append(facts)
+        }
         self.sites = sites
     }
 

@@ -4,7 +4,10 @@ internal import Web
 /// What a site should have and has not, and who asks for it.
 struct MissingPage: PortalPage {
     let site: Site
-    let list: LinkList
+    /// Nil where nobody looked at all that its pages need.
+    let needs: SiteNeeds?
+    /// Which links are gone through instead, or beside that; nil where the walk tells all.
+    let list: LinkList?
     let targets: UnheldTargets
     /// What was asked of the server, of this site's hosts or by their pages.
     let misses: [Miss]
@@ -13,13 +16,19 @@ struct MissingPage: PortalPage {
     let isContinued: Bool
     let section = PortalSection.sites
 
-    init(_ site: Site, _ list: LinkList, after place: Int64?, _ reader: StoreReader) throws(StoreError) {
+    init(
+        _ site: Site, _ kind: LinkList?, after place: Int64?, _ reader: StoreReader, _ memory: PortalMemory
+    ) throws(StoreError) {
         self.site = site
+        needs = try memory.needs(of: site, limit: PortalLimits.neededURLs, reader)
+        let list = kind ?? (needs == nil ? .requisites : nil)
         self.list = list
         isContinued = place != nil
-        targets = try reader.unheld(
-            list, site: site.id, after: place ?? 0, count: PortalLimits.linkers,
-            limit: PortalLimits.lines * 4)
+        targets =
+            try list.map { (list) throws(StoreError) in
+                try reader.unheld(
+                    list, site: site.id, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines * 4)
+            } ?? UnheldTargets()
         guard !isContinued else {
             (misses, tombstones) = ([], [])
             return
@@ -42,7 +51,7 @@ struct MissingPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         writeMisses(to: &html, context)
-        writeTargets(to: &html, context)
+        if list == nil { writeNeeds(to: &html, context) } else { writeTargets(to: &html, context) }
         writeTombstones(to: &html, context)
     }
 
@@ -73,19 +82,67 @@ struct MissingPage: PortalPage {
         html.remainder(of: misses.count)
     }
 
-    private func writeTargets(to html: inout HTMLWriter, _ context: PortalContext) {
-        let other: LinkList = list == .pages ? .requisites : .pages
-        let heading: (LinkList) -> String = { list in
-            list == .pages ? "Linked to and not held" : "Needed by pages and not held"
+    /// What the walk found, as `larder check --offline` would.
+    private func writeNeeds(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let needs else { return }
+        html.element("h2", text: "Needed and not held")
+        let walked = Wording.count(needs.walked, "address", plural: "addresses")
+        html.element("p", ["class": "soft"], text: "By a walk from the start over \(walked).")
+        if needs.missing.isEmpty {
+            html.element("p", text: "Nothing is missing.")
+        } else {
+            let shown = PortalLimits.lines * 4
+            html.element("ul", ["class": "list"]) { html in
+                for lack in needs.missing.prefix(shown) {
+                    html.element("li") { html in
+                        html.link(context.links.details(lack.href), ["class": "name url"]) { $0.address(lack.href) }
+                        html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(lack.reason)) }
+                        if let asker = lack.asker { html.asker(asker, "Needed by ", context) }
+                    }
+                }
+            }
+            html.remainder(of: needs.missing.count, shown: shown)
         }
-        html.element("h2", text: heading(list))
+        if needs.leftOut > 0 {
+            let count = Wording.count(needs.leftOut, "page")
+            html.element(
+                "p", ["class": "soft"], text: "\(count) more were left out by settings: limits, robots.txt, traps.")
+        }
+        writeOthers([.pages], to: &html, context)
+    }
+
+    private func writeOthers(_ lists: [LinkList], to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "actions"]) { html in
+            if let list, let next = targets.next {
+                let address = context.links.missing(of: site.id, kind: list.rawValue, after: next)
+                html.link(address, ["class": "button quiet", "rel": "next"], text: "Look further")
+            }
+            for other in lists {
+                html.link(
+                    context.links.missing(of: site.id, kind: other.rawValue), ["class": "button quiet"],
+                    text: Self.heading(other))
+            }
+        }
+    }
+
+    private static func heading(_ list: LinkList) -> String {
+        switch list {
+        case .pages: "Linked to and not held"
+        case .requisites: "Needed by pages and not held"
+        }
+    }
+
+    private func writeTargets(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let list else { return }
+        html.element("h2", text: Self.heading(list))
         let bodies = Wording.count(targets.lookedThrough, "page and file", plural: "pages and files")
         let isWhole = targets.next == nil && !isContinued
         html.element("p", ["class": "soft"]) { html in
             html.text("By the links of \(isWhole ? "all " : "")\(bodies)\(isWhole ? "" : " that were looked through").")
         }
         if targets.targets.isEmpty {
-            html.element("p", text: "Nothing is missing.")
+            html.element(
+                "p", text: isWhole ? "Nothing is missing." : "Nothing is missing by these; others were not looked at.")
         } else {
             html.element("ul", ["class": "list"]) { html in
                 for target in targets.targets {
@@ -101,15 +158,7 @@ struct MissingPage: PortalPage {
             }
             html.remainder(of: targets.count, shown: targets.targets.count)
         }
-        html.element("p", ["class": "actions"]) { html in
-            if let next = targets.next {
-                let address = context.links.missing(of: site.id, kind: list.rawValue, after: next)
-                html.link(address, ["class": "button quiet", "rel": "next"], text: "Look further")
-            }
-            html.link(
-                context.links.missing(of: site.id, kind: other.rawValue), ["class": "button quiet"],
-                text: heading(other))
-        }
+        writeOthers([list == .pages ? .requisites : .pages], to: &html, context)
     }
 
     private func writeTombstones(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -148,7 +197,21 @@ struct MissingPage: PortalPage {
                 }
             }
         }
-        json.member("kind", list.rawValue)
+        json.member("missing") { list in
+            guard let needs else { return list.null() }
+            list.array { array in
+                for lack in needs.missing {
+                    array.object { object in
+                        object.member("url", lack.href)
+                        object.member("reason", lack.reason)
+                        object.member("asker", lack.asker)
+                    }
+                }
+            }
+        }
+        json.member("leftOut", needs?.leftOut)
+        guard let kind = list else { return writeGone(to: &json) }
+        json.member("kind", kind.rawValue)
         json.member("unheldCount", targets.count)
         json.member("unheld") { list in
             list.array { array in
@@ -163,6 +226,10 @@ struct MissingPage: PortalPage {
         }
         json.member("lookedThrough", targets.lookedThrough)
         json.member("after", targets.next)
+        writeGone(to: &json)
+    }
+
+    private func writeGone(to json: inout JSONWriter) {
         json.member("gone") { list in
             list.array { array in
                 for stone in tombstones {

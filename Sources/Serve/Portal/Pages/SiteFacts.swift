@@ -9,15 +9,18 @@ struct SiteFacts {
     /// The visit that readers see; nil when there is none yet.
     let shown: Visit?
     let tally: VisitTally
-    /// What its pages need and is not held.
-    let missing: UnheldTargets
+    /// Nil where nobody looked whether all that its pages need is there.
+    let needs: SiteNeeds?
 
-    init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+    /// - Parameter limit: how many addresses may be walked over.
+    init(
+        _ site: Site, _ reader: StoreReader, _ memory: PortalMemory, limit: Int = PortalLimits.neededURLs
+    ) throws(StoreError) {
         self.site = site
         shown = site.visits.first { $0.id == site.published } ?? site.visits.last { $0.base == nil }
         tally =
             try shown.map { (visit) throws(StoreError) in try memory.tally(ofVisit: visit.id, reader) } ?? VisitTally()
-        missing = try memory.missing(of: site.id, reader)
+        needs = try memory.needs(of: site, limit: limit, reader)
         let start = site.start.first ?? site.name
         let title = try reader.response(for: start)?.body?.title
         heading = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
@@ -29,15 +32,23 @@ struct SiteFacts {
         return url.host
     }
 
-    var isComplete: Bool { site.published != nil }
+    /// Whether its visit ended and everything that its pages need is held; nil where nobody looked.
+    var isComplete: Bool? {
+        site.published == nil ? false : needs.map(\.missing.isEmpty)
+    }
 
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
-            if let shown, isComplete {
-                html.element("span", ["class": "badge"], text: "Complete")
+            if let shown, site.published != nil {
+                if let needs, !needs.missing.isEmpty {
+                    html.element(
+                        "span", ["class": "badge warn"], text: "\(Wording.grouped(needs.missing.count)) missing")
+                } else {
+                    html.element("span", ["class": "badge"], text: needs == nil ? "Served" : "Complete")
+                }
                 html.text(" Visit \(shown.id) is served, fetched ")
                 html.time(shown.started, now: context.now)
-                html.text(".")
+                html.text(needs == nil ? ". Whether anything is missing was not looked at." : ".")
             } else if let shown {
                 html.element("span", ["class": "badge warn"], text: "Not complete")
                 html.text(" Visit \(shown.id), begun ")
@@ -60,9 +71,18 @@ struct SiteFacts {
             let size = Wording.bytes(tally.byteCount)
             html.fact("Size", tally.isEstimate ? "about \(size)" : size)
             html.fact("Gone at the origin", number(tally.tombstones))
-            let missed = Wording.grouped(missing.count)
-            html.fact("Missing files", missing.next == nil ? missed : "\(missed) or more")
+            html.fact("Missing", needs.map { Wording.grouped($0.missing.count) } ?? "not looked at")
+            if let needs, needs.leftOut > 0 { html.fact("Left out by settings", Wording.grouped(needs.leftOut)) }
         }
+    }
+
+    /// Where an earlier visit can be looked at; nil for one that cannot be shown.
+    func address(of visit: Visit, _ context: PortalContext) -> String? {
+        guard visit.finished != nil, visit.base == nil, let url = WebURL(site.start.first ?? site.name) else {
+            return nil
+        }
+        return visit.id == site.published
+            ? context.layout.address(of: url) : context.layout.address(of: url, in: visit.id)
     }
 
     func write(to writer: inout JSONWriter, _ context: PortalContext) {
@@ -87,8 +107,8 @@ struct SiteFacts {
         object.member("countsAreCapped", tally.isCapped)
         object.member("bytes", tally.byteCount)
         object.member("bytesAreEstimated", tally.isEstimate)
-        object.member("missingRequisites", missing.count)
-        object.member("missingAreAll", missing.next == nil)
+        object.member("missing", needs?.missing.count)
+        object.member("leftOut", needs?.leftOut)
         object.member("visits") { list in
             list.array { array in
                 for visit in site.visits {
@@ -98,6 +118,7 @@ struct SiteFacts {
                         object.member("finished", visit.finished)
                         object.member("base", visit.base)
                         object.member("responses", visit.responseCount)
+                        object.member("mirror", address(of: visit, context))
                     }
                 }
             }

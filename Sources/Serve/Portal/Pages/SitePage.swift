@@ -118,7 +118,7 @@ struct SitePage: PortalPage {
                 html.head([("Visit", false), ("Begun", false), ("Responses", true), ("State", false)])
                 html.element("tbody") { html in
                     for visit in facts.site.visits.suffix(PortalLimits.lines).reversed() {
-                        write(visit, to: &html)
+                        write(visit, to: &html, context)
                     }
                 }
             }
@@ -128,9 +128,15 @@ struct SitePage: PortalPage {
         }
     }
 
-    private func write(_ visit: Visit, to html: inout HTMLWriter) {
+    private func write(_ visit: Visit, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("tr") { html in
-            html.element("th", ["scope": "row"], text: "\(visit.id)")
+            html.element("th", ["scope": "row"]) { html in
+                if let address = facts.address(of: visit, context) {
+                    html.link(address, text: "\(visit.id)")
+                } else {
+                    html.text("\(visit.id)")
+                }
+            }
             html.element("td") { $0.moment(visit.started) }
             html.element("td", ["class": "number"], text: Wording.grouped(visit.responseCount))
             html.element("td") { html in

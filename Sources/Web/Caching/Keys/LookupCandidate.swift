@@ -15,6 +15,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let busters = Change(rawValue: 4)
         /// Without the query.
         package static let query = Change(rawValue: 8)
+        /// Without the query, which the page reads by itself: a static page that searches.
+        package static let search = Change(rawValue: 16)
 
         package var description: String {
             var words: [String] = []
@@ -22,6 +24,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.slash) { words.append("slash") }
             if contains(.busters) { words.append("cache-busters") }
             if contains(.query) { words.append("query") }
+            if contains(.search) { words.append("search") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }

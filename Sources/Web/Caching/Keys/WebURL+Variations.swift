@@ -1,11 +1,11 @@
 extension WebURL {
     /// The same with another query, or none; without a fragment.
-    func replacingQuery(_ query: String?) -> WebURL? {
+    package func replacingQuery(_ query: String?) -> WebURL? {
         WebURL(beforeTarget + path + (query.map { "?" + $0 } ?? ""))
     }
 
     /// The same by http for https, and by https for http; nil where a port of its own ties it to its scheme.
-    var otherScheme: WebURL? {
+    package var otherScheme: WebURL? {
         guard isHTTP, port == nil, let colon = href.utf8.firstIndex(of: 0x3A) else { return nil }
         return WebURL((scheme == "https" ? "http" : "https") + href[colon...])?.withoutFragment
     }

@@ -97,7 +97,8 @@ enum ProgressBlock: Equatable {
             let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
             let state =
                 host.pause.map { "pauses for \(Quantities.clock($0))" }
-                ?? "\(host.running) of \(host.limit) at once"
+                // The host gets fewer from now on, and those under way end by themselves.
+                ?? (host.running > host.limit ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
             let texts = [
                 (hasLabels ? name.padded(width) : name) + " \(Quantities.rate(host.requestsPerSecond))/s", state,
                 "\(Quantities.grouped(host.queued)) queued",

@@ -1,0 +1,126 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Serve
+
+/// An earlier visit, looked at without a roll-back.
+@Suite struct EarlierVisitTests {
+    private let store: StockedStore
+    private let server: MirrorServer
+    private let client: RawClient
+
+    init() throws {
+        let open = "Access-Control-Allow-Origin: *\r\n"
+        store = try StockedStore([
+            .init(
+                href: "https://example.test/",
+                text: "<a href=/two>2</a><script src=https://cdn.test/a.js></script>first"),
+            .init(href: "https://example.test/gone", text: "still there", type: "text/plain"),
+            .init(href: "https://cdn.test/a.js", text: "first()", type: "text/javascript", extra: open),
+        ])
+        try store.publish([
+            .init(href: "https://example.test/", text: "second"),
+            .init(href: "https://example.test/new", text: "new", type: "text/plain"),
+            .init(href: "https://example.test/gone", status: 404),
+            .init(href: "https://cdn.test/a.js", text: "second()", type: "text/javascript", extra: open),
+        ])
+        server = try MirrorServer(store.folder, port: 0, threadCount: 1, memoryLimit: 1_000_000)
+        client = try RawClient(port: Int(server.port))
+    }
+
+    private func get(_ target: String, _ name: String, _ fields: [(String, String)] = []) throws -> RawResponse {
+        try client.get(target, host: "\(name):\(server.port)", fields: fields)
+    }
+
+    @Test(arguments: [
+        ("@1/https://example.test/two?a=b", "http://visit-1-example-test.localhost:PORT/two?a=b"),
+        ("@2/https://www.cdn.test:81/", "http://port-81.www.visit-2-cdn-test.localhost:PORT/"),
+        ("@1970-01-01/https://example.test/", "http://visit-2-example-test.localhost:PORT/"),
+        ("@2026-11-20/https://cdn.test/a.js", "http://visit-2-cdn-test.localhost:PORT/a.js"),
+        ("@3/https://example.test/", nil), ("@1969-12-31/https://example.test/", nil),
+        ("@x/https://example.test/", nil),
+        ("@2026-11-20/https://nowhere.test/", nil), ("@1/ftp://example.test/", nil),
+    ])
+    func `an address behind a visit's number or day leads to its copy in that visit`(
+        target: String, expected: String?
+    ) throws {
+        defer { server.stop() }
+        let answer = try get("/" + target, "localhost")
+        #expect(answer.status == (expected == nil ? 404 : 302))
+        #expect(answer["Location"] == expected?.replacing("PORT", with: "\(server.port)"))
+    }
+
+    @Test func `what is shown there is what was held then, and its links stay there`() throws {
+        defer { server.stop() }
+        let page = try get("/", "visit-1-example-test.localhost")
+        #expect(page.status == 200)
+        #expect(page.text.hasSuffix("first"))
+        #expect(page.text.contains("src=http://visit-1-cdn-test.localhost:\(server.port)/a.js"))
+        #expect(try get("/", "example-test.localhost").text == "second")
+        #expect(try get("/a.js", "visit-1-cdn-test.localhost").text == "first()")
+        #expect(try get("/a.js", "cdn-test.localhost").text == "second()")
+        #expect(try get("/gone", "visit-1-example-test.localhost").text == "still there")
+        #expect(try get("/gone", "visit-2-example-test.localhost").status == 404)
+        #expect(try get("/new", "visit-2-example-test.localhost").text == "new")
+        let missing = try get("/new", "visit-1-example-test.localhost", [("Accept", "text/html")])
+        #expect(missing.status == 504)
+        #expect(missing.text.contains("Visit 1 does not have it."))
+        #expect(missing.text.contains("href=\"http://example-test.localhost:\(server.port)/new\""))
+        #expect(try get("/", "visit-9-example-test.localhost").status == 404)
+        // Scripts ask for the names of their own visit.
+        let name = try get("/-/larder/name/https://www.cdn.test", "visit-1-example-test.localhost")
+        #expect(name.text == "www.visit-1-cdn-test.localhost")
+    }
+
+    @Test func `what an earlier visit lacks is noted for nobody`() throws {
+        _ = try get("/nowhere", "visit-1-example-test.localhost")
+        server.stop()
+        #expect(try NoteBook(store.folder).misses().isEmpty)
+    }
+
+    /// From a page to what it asks for, as a browser says it; nil for what is given.
+    @Test(arguments: [
+        ("visit-1-example-test", "visit-1-cdn-test", 200), ("visit-1-example-test", "cdn-test", 403),
+        ("example-test", "visit-1-cdn-test", 403), ("visit-2-example-test", "visit-1-cdn-test", 403),
+        ("visit-1-example-test", "example-test", 403), ("example-test", "cdn-test", 200),
+    ])
+    func `between two visits stands a wall as between sites from elsewhere`(
+        page: String, asked: String, status: Int
+    ) throws {
+        defer { server.stop() }
+        let origin = "http://\(page).localhost:\(server.port)"
+        let target = asked.hasSuffix("cdn-test") ? "/a.js" : "/"
+        let read: [(String, String)] = [
+            ("Origin", origin), ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+        ]
+        let answer = try get(target, asked + ".localhost", read)
+        #expect(answer.status == status)
+        #expect((answer["Access-Control-Allow-Origin"] != nil) == (status == 200))
+        let shown: [(String, String)] = [
+            ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"),
+            ("Sec-Fetch-Dest", "script"),
+        ]
+        #expect(try get(target, asked + ".localhost", shown).status == status)
+        let window: [(String, String)] = [
+            ("Referer", origin + "/"), ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"),
+            ("Sec-Fetch-Dest", "document"), ("Sec-Fetch-User", "?1"),
+        ]
+        #expect(try get(target, asked + ".localhost", window).status == 200)
+    }
+
+    @Test func `the portal leads to each visit`() throws {
+        defer { server.stop() }
+        let page = try get("/-/sites/1", "localhost").text
+        #expect(page.contains("<a href=\"http://visit-1-example-test.localhost:\(server.port)/\">1</a>"))
+        #expect(page.contains("<a href=\"http://example-test.localhost:\(server.port)/\">2</a>"))
+        let site = try JSONValue.parse(try get("/-/sites/1?format=json", "localhost").text.utf8.span)
+        #expect(
+            site["visits"]?.array?.map { $0["mirror"]?.string } == [
+                "http://visit-1-example-test.localhost:\(server.port)/",
+                "http://example-test.localhost:\(server.port)/",
+            ])
+    }
+}
