@@ -37,6 +37,10 @@ struct StoreLocks: ~Copyable {
         case settingUp = 0x4000_0000_0000_0000
         /// Shared by those who read a body out of a pack, from looking up its place on.
         case reading = 0x4000_0000_0000_0001
+        /// Held by whoever wants those who write to let go for a while.
+        case collecting = 0x4000_0000_0000_0002
+        /// Shared by those who have let go, and go on afterwards.
+        case pausing = 0x4000_0000_0000_0003
     }
 
     /// Runs `body` when nobody else is at the task; waits until then.
@@ -50,7 +54,10 @@ struct StoreLocks: ~Copyable {
     /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever comes meanwhile
     /// waits for it.
     func join(ifAlone: () throws(StoreError) -> Void) throws(StoreError) {
-        if try lock(0, F_WRLCK) { try ifAlone() }
+        if try lock(Task.pausing.rawValue, F_WRLCK) {
+            if try lock(0, F_WRLCK) { try ifAlone() }
+            _ = try lock(Task.pausing.rawValue, F_UNLCK)
+        }
         _ = try lock(0, F_RDLCK, waiting: true)
     }
 
@@ -62,6 +69,61 @@ struct StoreLocks: ~Copyable {
         let result = Result { () throws(StoreError) in try body() }
         _ = try lock(0, F_RDLCK)
         try result.get()
+    }
+
+    /// The same where those who write let go when they are asked to: they do between two transactions, and go on when `body`
+    /// is done, of which they know no more than that. `body` is told whether there are such.
+    func aloneForAWhile(doing: String, _ body: (_ isBeside: Bool) throws(StoreError) -> Void) throws(StoreError) {
+        if try lock(0, F_WRLCK) {
+            let result = Result { () throws(StoreError) in try body(false) }
+            _ = try lock(0, F_RDLCK)
+            return try result.get()
+        }
+        // Those who write look whether somebody has it, for a moment at a time.
+        guard try waits(for: Task.collecting.rawValue) else {
+            throw StoreError(.busy, doing: doing, path: folder.path, detail: "another collection is running")
+        }
+        let result = Result { () throws(StoreError) in
+            guard try waits(for: 0) else {
+                throw StoreError(.busy, doing: doing, path: folder.path, detail: "somebody is writing to it")
+            }
+            try body(true)
+        }
+        _ = try lock(0, F_RDLCK, waiting: true)
+        _ = try lock(Task.collecting.rawValue, F_UNLCK)
+        try result.get()
+    }
+
+    /// Holds it alone; false where others have it for four seconds on end.
+    private func waits(for byte: Int64) throws(StoreError) -> Bool {
+        for _ in 0..<800 {
+            if try lock(byte, F_WRLCK) { return true }
+            usleep(5000)
+        }
+        return false
+    }
+
+    /// Lets go for somebody who wants to be alone, between two transactions; returns when that is over. False when nobody does.
+    func pauseIfAsked(_ willPause: () -> Void) throws(StoreError) -> Bool {
+        if try lock(Task.collecting.rawValue, F_RDLCK) {
+            _ = try lock(Task.collecting.rawValue, F_UNLCK)
+            return false
+        }
+        willPause()
+        _ = try lock(Task.pausing.rawValue, F_RDLCK, waiting: true)
+        _ = try lock(0, F_UNLCK)
+        _ = try lock(Task.collecting.rawValue, F_RDLCK, waiting: true)
+        _ = try lock(0, F_RDLCK, waiting: true)
+        _ = try lock(Task.collecting.rawValue, F_UNLCK)
+        _ = try lock(Task.pausing.rawValue, F_UNLCK)
+        return true
+    }
+
+    /// Whether a run has the site.
+    func isHeld(site: Int64) throws(StoreError) -> Bool {
+        guard try lock(site, F_WRLCK) else { return true }
+        _ = try lock(site, F_UNLCK)
+        return false
     }
 
     /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.

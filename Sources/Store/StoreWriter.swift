@@ -16,6 +16,8 @@ package final class StoreWriter {
     private let changeLinks: Statement
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
+    /// Others write too, and have let go for the time being.
+    private(set) var isBeside = false
     /// How much the rows take in the transaction that is open; nil when none is.
     private var openRowBytes: Int?
 
@@ -266,6 +268,35 @@ package final class StoreWriter {
         urls.forget()
         bodies.letGo()
         try locks.alone(doing: doing, body)
+    }
+
+    /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are such.
+    func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try refuse(named: folder.path, if: !openSites.isEmpty)
+        urls.forget()
+        bodies.letGo()
+        try locks.aloneForAWhile(doing: doing) { isBeside throws(StoreError) in
+            self.isBeside = isBeside
+            defer { self.isBeside = false }
+            try body()
+        }
+    }
+
+    /// Lets go of the store between two transactions, if somebody wants to be alone with it. What sites that are being written
+    /// have stays, and so do the numbers of URLs.
+    func pauseIfAsked() throws(StoreError) {
+        guard openRowBytes == nil else { return }
+        _ = try locks.pauseIfAsked { bodies.letGo() }
+    }
+
+    /// The sites that runs have.
+    func heldSites() throws(StoreError) -> Set<Int64> {
+        var held: Set<Int64> = []
+        guard isBeside else { return held }
+        var sites: [Int64] = []
+        try eachRow("SELECT id FROM site") { sites.append($0.integer(0)) }
+        for site in sites where try locks.isHeld(site: site) { held.insert(site) }
+        return held
     }
 
     /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.

@@ -98,12 +98,9 @@ package final class WriteQueue: Sendable {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
         while true {
-            let arrival: Arrival? =
-                if let commitTime {
-                    gate.wait(atMost: max(.zero, commitTime - clock.now), next)
-                } else {
-                    gate.wait(next)
-                }
+            // Somebody may want to be alone with the store meanwhile.
+            let patience = commitTime.map { max(.zero, $0 - clock.now) } ?? .milliseconds(500)
+            let arrival = gate.wait(atMost: patience, next)
             switch arrival {
             case .batch(let batch, let byteCount):
                 commitTime = commitTime ?? clock.now + Limits.openTime
@@ -125,6 +122,8 @@ package final class WriteQueue: Sendable {
                 break
             }
             try writer.commit()
+            try writer.pauseIfAsked()
+            guard commitTime != nil else { continue }
             commitTime = nil
             // Other processes look for their turn each millisecond.
             usleep(2000)

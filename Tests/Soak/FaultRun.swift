@@ -11,7 +11,7 @@ struct FaultRun {
         let site = SyntheticSite(pageCount: pages)
         let good = try crawl { site.answer(to: $0) }
         Soak.say("well-behaved: \(good.summary)")
-        let faults = Faults(site: site, seed: UInt64(seed))
+        let faults = Faults(seed: UInt64(seed)) { site.answer(to: $0) }
         let bad = try crawl { faults.answer(to: $0) }
         Soak.say("misbehaving:  \(bad.summary); faults: \(faults.counts)")
         let gone = Set(good.image.rows.filter { $0.value.hasPrefix("404") }.keys)
@@ -66,12 +66,12 @@ final class Faults: Sendable {
         var counts: [Kind: Int] = [:]
     }
 
-    private let site: SyntheticSite
+    private let rightAnswer: @Sendable (String) -> OriginAnswer
     private let seed: UInt64
     private let state = Mutex(State())
 
-    init(site: SyntheticSite, seed: UInt64) {
-        self.site = site
+    init(seed: UInt64, rightAnswer: @escaping @Sendable (String) -> OriginAnswer) {
+        self.rightAnswer = rightAnswer
         self.seed = seed
     }
 
@@ -85,7 +85,7 @@ final class Faults: Sendable {
             state.attempts[target, default: 0] += 1
             return state.attempts[target] ?? 0
         }
-        let answer = site.answer(to: target)
+        let answer = rightAnswer(target)
         let isHopeless = isHopeless(target)
         guard isHopeless || attempt < 4 && random(target, attempt) % 100 < 15 else { return answer }
         let kind = Kind.allCases[Int(random(target, attempt + 500) % UInt64(Kind.allCases.count))]

@@ -3,13 +3,13 @@ extension StoreWriter {
     /// first, then URLs by `EvictionPlan`. Pins stay. The database gives its room back to the disk.
     ///
     /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the next prefetch.
-    /// Fails with `.busy` when somebody else writes. `progress` is told how many bytes are in use, now and then.
+    /// Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy` when somebody does not. `progress` is told how many bytes are in use, now and then.
     package func collect(
         limit: Int64?, progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
         var result = CollectionResult()
         result.byteCountBefore = folder.byteCount
-        try alone(doing: "collect") { () throws(StoreError) in
+        try aloneForAWhile(doing: "collect") { () throws(StoreError) in
             // On a full disk the first room to be had is that of the log. Without it, the first change tells.
             _ = try? isLogEmptied()
             try withoutReferences { () throws(StoreError) in
@@ -83,7 +83,10 @@ extension StoreWriter {
         let reader = try StoreReader(folder)
         let pins = PinSet(try reader.pins())
         // Of a site that was never published everything shows, and the last visit may be gone on with.
-        let sites = try reader.sites().filter { $0.published != nil && !pins.holds(site: $0.name) }
+        let held = try heldSites()
+        let sites = try reader.sites().filter {
+            $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
+        }
         let hidden = sites.flatMap { site in
             site.visits.filter {
                 $0.id != site.published && $0.id != site.overlay && ($0.finished != nil || $0 != site.visits.last)
@@ -98,7 +101,7 @@ extension StoreWriter {
             guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
                 continue
             }
-            try drop(visit: visit, of: site)
+            try dropRows(ofVisit: visit, of: site)
             try removeOrphans()
             dropped += 1
         }
@@ -133,7 +136,8 @@ extension StoreWriter {
         var urls: [Int64] = []
         try transaction { () throws(StoreError) in
             try removeOrphanRows()
-            urls = try removeOrphanURLs()
+            // Whoever writes knows them by their numbers.
+            if !isBeside { urls = try removeOrphanURLs() }
         }
         // Only a server starts a note book.
         if folder.hasNotes, !urls.isEmpty { try NoteBook(folder).forget(urls) }
@@ -163,7 +167,12 @@ extension StoreWriter {
     }
 
     private func evictionPlan() throws(StoreError) -> EvictionPlan {
-        let pinned = try pinnedURLs()
+        var pinned = try pinnedURLs()
+        for site in try heldSites() {
+            try eachRow(
+                "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site)
+            ) { pinned.insert($0.integer(0)) }
+        }
         let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
         var holdings: [Int64: EvictionPlan.Holding] = [:]
         try eachRow("SELECT url, max(fetched), sum(length(fields) + 200) FROM response GROUP BY url") { row in

@@ -34,6 +34,11 @@ extension StoreWriter {
 
     /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has instead.
     package func drop(visit: Int64, of site: Site) throws(StoreError) {
+        try dropRows(ofVisit: visit, of: site)
+        try renewJournal()
+    }
+
+    func dropRows(ofVisit visit: Int64, of site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
             let visits = try visits(of: site)
             guard let place = visits.firstIndex(where: { $0.id == visit }) else {
@@ -56,7 +61,6 @@ extension StoreWriter {
             }
             try remove(visit: visit)
         }
-        try renewJournal()
     }
 
     /// As they are now: who asks may have read the site before others changed it.

@@ -1,4 +1,5 @@
 import Fetch
+import TestOrigin
 import Testing
 import Web
 
@@ -137,6 +138,50 @@ import Web
         let (counts, lastProduct, _) = try Self.walk(Self.traps, products: 1500, most: 30_000)
         #expect(counts["products"] == 1500)
         #expect(lastProduct < 15_000, "\(lastProduct), \(counts)")
+    }
+
+    /// How many pages of each part of the site were fetched until nothing was left, or so many were.
+    private static func walk(_ site: MixedSite, most: Int) throws -> (counts: [MixedSite.Part: Int], isDone: Bool) {
+        let start = try #require(WebURL("http://a.test/"))
+        var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
+        frontier.start(start)
+        var counts: [MixedSite.Part: Int] = [:]
+        var fetched = 0
+        while fetched < most, case .fetch(let number)? = frontier.next(now: .zero) {
+            fetched += 1
+            let target = String(frontier.url(number).href.dropFirst("http://a.test".count))
+            let (title, text, links) = try #require(site.page(target), "\(target)")
+            if let part = MixedSite.part(of: target) { counts[part, default: 0] += 1 }
+            frontier.succeeded(number)
+            let html =
+                "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
+            let wantsWords = frontier.wantsWords(of: number)
+            let known = UInt32(frontier.urls.count)
+            for link in links {
+                frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
+            }
+            let bytes = Array(html.utf8)
+            let print =
+                wantsWords
+                ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
+            frontier.read(number, print, newFrom: known)
+        }
+        return (counts, frontier.isDone)
+    }
+
+    @Test func `real catalogues come whole beside traps`() throws {
+        let real = MixedSite.Part.allCases.filter(\.isReal)
+        let traps = MixedSite.Part.allCases.filter { !$0.isReal }
+        let site = MixedSite(products: 2000, topics: 600, parts: traps + real)
+        let (counts, isDone) = try Self.walk(site, most: 60_000)
+        let table = (real + traps).map { part in
+            "\(part.rawValue) \(counts[part, default: 0])" + (part.isReal ? "/\(site.count(of: part))" : "")
+        }
+        print(table.joined(separator: ", "))
+        for part in real { #expect(counts[part] == site.count(of: part), "\(part): \(table)") }
+        // Words are looked at one in sixteen, so that those of a real site cost little.
+        for part in traps { #expect(counts[part, default: 0] < (part == .words ? 30_000 : 300), "\(table)") }
+        #expect(isDone)
     }
 
     @Test func `a catalogue of 30,000 products comes whole`() throws {

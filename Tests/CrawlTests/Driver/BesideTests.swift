@@ -1,0 +1,91 @@
+import Store
+import Synchronization
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+@testable import Fetch
+
+/// What goes on in a store, and on its disk, while a crawl writes to it.
+@Suite struct BesideTests {
+    private static func text(_ page: Int, _ word: String = "page") -> String {
+        String(repeating: "\(word) \(page) ", count: 300)
+    }
+
+    @Test func `a collection runs beside a crawl, which goes on as if nothing had happened`() throws {
+        let bench = try CrawlBench()
+        let folder = bench.folder
+        let other = try TestOrigin()
+        other.on("/", .page((1...20).map { "<a href=/\($0)></a>" }.joined()))
+        for page in 1...20 { other.on("/\(page)", .page(Self.text(page, "other"))) }
+        let elsewhere = try #require(WebURL(other.url("/")))
+        for _ in 0..<2 {
+            _ = try bench.crawl { plan in
+                plan.site = elsewhere.href
+                plan.start = [elsewhere]
+            }
+        }
+        // An earlier visit, so that much is confirmed, and something is hidden behind it.
+        bench.origin.on("/", .page((1...60).map { "<a href=/p\($0)></a>" }.joined()))
+        for page in 1...60 {
+            bench.origin.on("/p\(page)", OriginAnswer.page(Self.text(page)).validated(entityTag: "\"\(page)\""))
+        }
+        _ = try bench.crawl()
+        let results = Mutex<[Result<CollectionResult, StoreError>]>([])
+        for page in 1...60 {
+            let answer = OriginAnswer.page(Self.text(page, page.isMultiple(of: 2) ? "page" : "new"))
+                .validated(entityTag: page.isMultiple(of: 2) ? "\"\(page)\"" : "\"new \(page)\"")
+            bench.origin.on("/p\(page)") { _ in
+                if page == 20 || page == 50 {
+                    // One after the other.
+                    results.withLock { results in
+                        results.append(
+                            Result { () throws(StoreError) in
+                                try StoreWriter(folder).collect(limit: results.isEmpty ? nil : 60_000)
+                            })
+                    }
+                }
+                return answer.delayed(.milliseconds(5))
+            }
+        }
+        let report = try bench.crawl { $0.connectionsPerHost = 4 }
+        let collected = try results.withLock { try $0.map { try $0.get() } }
+        #expect(collected.count == 2)
+        // What is being crawled stays, whatever the limit; of what is not, all goes that has to.
+        #expect(collected.last?.evictedURLs ?? 0 > 0)
+        #expect(report.isPublished && report.missing.isEmpty && report.pages == 61, "\(report.misses)")
+        #expect(report.confirmed == 30)
+        for page in 1...60 {
+            let word = page.isMultiple(of: 2) ? "page" : "new"
+            #expect(try bench.text("/p\(page)") == Self.text(page, word))
+        }
+        #expect(try StoreReader(folder).inspect().isSound)
+        // Afterwards nobody is at work any more, and what is left over goes.
+        _ = try StoreWriter(folder).collect(limit: nil)
+        #expect(try StoreReader(folder).inspect().isSound)
+        #expect(try bench.crawl().confirmed == 60)
+    }
+
+    @Test(.enabled(if: Tmpfs.isPossible, "only root can mount a tmpfs"))
+    func `bodies without an end on a disk that is nearly full are named and left, and the run goes on`() throws {
+        let bench = try CrawlBench()
+        let disk = try Tmpfs(byteCount: 12_000_000)
+        let folder = StoreFolder(disk.path + "/store")
+        let links = (1...3).map { "<img src=/endless\($0)>" } + (1...40).map { "<a href=/p\($0)></a>" }
+        bench.origin.on("/", .page(links.joined()))
+        for page in 1...40 { bench.origin.on("/p\(page)", .page(Self.text(page))) }
+        for stream in 1...3 {
+            let piece = String(repeating: "e", count: 100_000 + stream)
+            bench.origin.on("/endless\(stream)", OriginAnswer.endless(piece, type: "image/png"))
+        }
+        let start = try #require(WebURL(bench.origin.url("/")))
+        var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
+        plan.fetch.proxies = ProxyRules()
+        let report = try Crawl(plan, interruption: Interruption()).run()
+        #expect(report.isPublished && report.pages == 41)
+        #expect(report.missing.map(\.url.path).sorted() == ["/endless1", "/endless2", "/endless3"])
+        #expect(report.misses.allSatisfy { $0.contains("no room on the disk") }, "\(report.misses)")
+        #expect(try StoreReader(folder).inspect().isSound)
+    }
+}

@@ -1,0 +1,238 @@
+/// A site made of parts that are real and come to an end, however large they are, and of others that never end and say
+/// nothing: what each page says and where it leads, the same each time.
+package struct MixedSite: Sendable {
+    package enum Part: String, Sendable, CaseIterable {
+        /// Lists of fifty products, and a page for each.
+        case shop
+        /// Topics in lists of thirty, each with up to three pages of posts, all told apart by numbers in queries.
+        case forum
+        /// Ten years of months, on some days of which something happens.
+        case events
+        /// Lists by colour, size and maker, in every combination, and what they list.
+        case facets
+        /// Months without an end, with days.
+        case calendar
+        /// Weeks without an end, told by seconds.
+        case agenda
+        /// Objects named by keys, each of which leads to further ones.
+        case keys
+        /// Folders of words in folders of words.
+        case words
+        /// Folders in folders of the same names.
+        case loops
+
+        package var isReal: Bool {
+            switch self {
+            case .shop, .forum, .events, .facets: true
+            case .calendar, .agenda, .keys, .words, .loops: false
+            }
+        }
+
+        var start: String {
+            switch self {
+            case .shop: "/shop/list?page=0"
+            case .forum: "/forum/index?start=0"
+            case .events: "/events/2015-01"
+            case .facets: "/facets/list"
+            case .calendar: "/calendar/2024-01"
+            case .agenda: "/agenda/week?t=1700000000"
+            case .keys: "/keys/0a1b2c3d4e5f6071.html"
+            case .words: "/words/"
+            case .loops: "/loops/a/b/"
+            }
+        }
+    }
+
+    package let productCount: Int
+    package let topicCount: Int
+    package let parts: [Part]
+
+    package init(products: Int, topics: Int, parts: [Part] = Part.allCases) {
+        productCount = products
+        topicCount = topics
+        self.parts = parts
+    }
+
+    /// The part that an address is of; nil for the start.
+    package static func part(of target: String) -> Part? {
+        Part(rawValue: String(target.dropFirst().prefix { $0 != "/" && $0 != "?" }))
+    }
+
+    /// How many pages a real part has.
+    package func count(of part: Part) -> Int {
+        switch part {
+        case .shop: productCount + (productCount + 49) / 50
+        case .forum: (topicCount + 29) / 30 + (0..<topicCount).reduce(0) { $0 + Self.postPages(of: $1) }
+        case .events: 120 + (0..<120).reduce(0) { $0 + Self.days(of: $1).count }
+        case .facets: Self.combinations + Self.facetItems
+        case .calendar, .agenda, .keys, .words, .loops: 0
+        }
+    }
+
+    package func answer(to target: String) -> OriginAnswer? {
+        page(target).map { page in
+            let links = page.links.map { "<a href='\($0)'>\($0)</a> " }.joined()
+            return .page("<!doctype html><title>\(page.title)</title><p>\(page.text)<p>\(links)")
+        }
+    }
+
+    /// Nil for what there is not.
+    package func page(_ target: String) -> (title: String, text: String, links: [String])? {
+        if target == "/" { return ("Home", "Welcome", parts.map(\.start)) }
+        guard let part = Self.part(of: target), parts.contains(part) else { return nil }
+        let rest = target.dropFirst(part.rawValue.utf8.count + 2)
+        return switch part {
+        case .shop: shop(rest)
+        case .forum: forum(rest)
+        case .events: Self.events(rest)
+        case .facets: Self.facets(rest)
+        case .calendar, .agenda, .keys, .words, .loops: Self.trap(part, target, rest)
+        }
+    }
+
+    // MARK: - What is real
+
+    private func shop(_ rest: Substring) -> (String, String, [String])? {
+        if rest.hasPrefix("list?page=") {
+            let page = Self.number(rest)
+            let items = (page * 50..<min(productCount, page * 50 + 50)).map { "/shop/item-\($0).html" }
+            let next = page * 50 + 50 < productCount ? ["/shop/list?page=\(page + 1)"] : []
+            return items.isEmpty ? nil : ("Products, page \(page)", "All that we have", items + next)
+        }
+        let number = Self.number(rest)
+        guard number < productCount else { return nil }
+        let others = (1...3).map { "/shop/item-\((number * 7 + $0 * 131) % productCount).html" }
+        return ("Product \(number)", Self.text("product", number, 40), others)
+    }
+
+    private static func postPages(of topic: Int) -> Int { 1 + topic % 3 }
+
+    private func forum(_ rest: Substring) -> (String, String, [String])? {
+        if rest.hasPrefix("index") {
+            let start = Self.number(rest)
+            let topics = (start..<min(topicCount, start + 30)).map { "/forum/viewtopic.php?t=\($0)&start=0" }
+            let next = start + 30 < topicCount ? ["/forum/index?start=\(start + 30)"] : []
+            return topics.isEmpty ? nil : ("Topics from \(start)", "Pick one", topics + next)
+        }
+        let values = rest.split { !$0.isNumber }.compactMap { Int($0) }
+        guard values.count == 2, values[0] < topicCount, values[1] / 20 < Self.postPages(of: values[0]) else {
+            return nil
+        }
+        let next = values[1] / 20 + 1 < Self.postPages(of: values[0]) ? [values[1] + 20] : []
+        return (
+            "Topic \(values[0])", Self.text("posts", values[0] * 100 + values[1], 60),
+            next.map { "/forum/viewtopic.php?t=\(values[0])&start=\($0)" } + ["/forum/index?start=0"]
+        )
+    }
+
+    /// Of a month that is counted from the first.
+    private static func days(of month: Int) -> [Int] { (1...28).filter { hash("day \(month) \($0)") % 3 == 0 } }
+
+    private static func month(_ number: Int) -> String {
+        "\(2015 + number / 12)-\(number % 12 < 9 ? "0" : "")\(number % 12 + 1)"
+    }
+
+    private static func events(_ rest: Substring) -> (String, String, [String])? {
+        let values = rest.split(separator: "-").compactMap { Int($0) }
+        guard values.count >= 2 else { return nil }
+        let month = (values[0] - 2015) * 12 + values[1] - 1
+        guard (0..<120).contains(month) else { return nil }
+        let days = days(of: month)
+        if values.count == 3 {
+            guard days.contains(values[2]) else { return nil }
+            return (
+                "Event on \(rest)", text("event", month * 31 + values[2], 50), ["/events/\(self.month(month))"]
+            )
+        }
+        let beside = [month - 1, month + 1].filter { (0..<120).contains($0) }.map { "/events/\(self.month($0))" }
+        return (
+            "Events of \(rest)", text("month", month, 30),
+            beside + days.map { "/events/\(self.month(month))-\($0 < 10 ? "0" : "")\($0)" }
+        )
+    }
+
+    private static let values = [("colour", 8), ("size", 6), ("maker", 5)]
+    private static let combinations = 9 * 7 * 6
+    private static let facetItems = 300
+
+    private static func facets(_ rest: Substring) -> (String, String, [String])? {
+        if rest.hasPrefix("item-") { return ("Item \(rest)", text("item", number(rest), 40), ["/facets/list"]) }
+        var chosen = [0, 0, 0]
+        for pair in rest.drop(while: { $0 != "?" }).dropFirst().split(separator: "&") {
+            let words = pair.split(separator: "=")
+            guard let place = values.firstIndex(where: { $0.0 == words[0] }) else { return nil }
+            chosen[place] = Int(words[1]) ?? 0
+        }
+        func address(_ chosen: [Int]) -> String {
+            let pairs = zip(values, chosen).filter { $1 > 0 }.map { "\($0.0)=\($1)" }
+            return "/facets/list" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+        }
+        var links: [String] = []
+        for place in 0..<3 {
+            for value in 0...values[place].1 where value != chosen[place] {
+                var other = chosen
+                other[place] = value
+                links.append(address(other))
+            }
+        }
+        let key = chosen.reduce(0) { $0 * 10 + $1 }
+        let items = (0..<12).map { "/facets/item-\((key * 13 + $0 * 29) % facetItems)" }
+        // Somewhere everything is listed.
+        let all = key == 0 ? (0..<facetItems).map { "/facets/item-\($0)" } : []
+        let words = items.map { text("goods", number($0[...]), 4) }.joined(separator: " ")
+        return ("Goods \(key)", words, links + items + all)
+    }
+
+    // MARK: - What never ends
+
+    private static func trap(_ part: Part, _ target: String, _ rest: Substring) -> (String, String, [String]) {
+        switch part {
+        case .calendar:
+            let date = rest.split(separator: "-").compactMap { Int($0) }
+            guard date.count == 2 else {
+                return ("Day", "Nothing happens on \(rest)", ["/calendar/\(rest.dropLast(3))"])
+            }
+            func month(_ step: Int) -> String {
+                let count = date[0] * 12 + date[1] - 1 + step
+                return "\(count / 12)-\(count % 12 < 9 ? "0" : "")\(count % 12 + 1)"
+            }
+            let days = (1...28).map { "/calendar/\(month(0))-\($0 < 10 ? "0" : "")\($0)" }
+            return ("Month", "Month \(month(0))", ["/calendar/\(month(-1))", "/calendar/\(month(1))"] + days)
+        case .agenda:
+            let time = number(rest)
+            return (
+                "Week", "Week of \(time)", ["/agenda/week?t=\(time + 604_800)", "/agenda/week?t=\(time - 604_800)"]
+            )
+        case .keys:
+            return (
+                "Object", "Object \(rest)",
+                (0..<5).map { "/keys/0a1b\(String(hash("\(target)\($0)") | 1 << 63, radix: 16)).html" }
+            )
+        case .words:
+            return ("Choose", "Choose one of these", (0..<5).map { "\(target)\(word(hash("\(target)\($0)")))/" })
+        case .loops:
+            return ("Folder", "Folder", ["\(target)a/", "\(target)b/", "\(target)a/b/"])
+        case .shop, .forum, .events, .facets:
+            return ("", "", [])
+        }
+    }
+
+    private static let names = ["apple", "pear", "fig", "plum", "grape", "melon", "lemon", "quince", "cherry", "peach"]
+
+    private static func word(_ hash: UInt64) -> String {
+        names[Int(hash % 10)] + names[Int(hash / 10 % 10)] + names[Int(hash / 100 % 10)]
+    }
+
+    private static func text(_ kind: String, _ number: Int, _ count: Int) -> String {
+        (0..<count).map { word(hash("\(kind) \(number) \($0)")) }.joined(separator: " ")
+    }
+
+    private static func number(_ text: Substring) -> Int { Int(text.filter(\.isNumber)) ?? 0 }
+
+    private static func hash(_ text: String) -> UInt64 {
+        var value: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in text.utf8 { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        value = (value ^ value >> 31) &* 0xBF58_476D_1CE4_E5B9
+        return value ^ value >> 29
+    }
+}
