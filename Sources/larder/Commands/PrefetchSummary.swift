@@ -32,6 +32,12 @@ enum PrefetchSummary {
         if needed > 0, let limit = report.limit {
             lines.append("  \(Quantities.grouped(needed)) not fetched that pages need offline: \(limit)")
         }
+        if report.unansweredMisses > 0 {
+            let misses = Quantities.count(report.unansweredMisses, "miss", plural: "misses")
+            lines.append(
+                "  \(misses) that a server noted got no answer and stay noted; to see them: \(arguments.command("misses"))"
+            )
+        }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
             lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
