@@ -53,6 +53,39 @@ struct MirrorTests {
         #expect(cdn.requests.isEmpty)
     }
 
+    @Test func `an earlier visit keeps its links, and shares neither cookies nor storage with the one of now`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        func page(_ title: String) -> OriginAnswer {
+            .page("<!DOCTYPE html><title>\(title)</title><a href=\"\(origin.url("/next"))\">next</a>")
+        }
+        origin.on("/", page("first"))
+        origin.on("/next", page("first next"))
+        let folder = try TemporaryFolder()
+        let larder = Larder(at: folder.path)
+        let first = try await larder.prefetch([origin.url("/")])
+        origin.on("/", page("second"))
+        origin.on("/next", page("second next"))
+        _ = try await larder.prefetch([origin.url("/")])
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let visit = try Chromium().open("http://localhost:\(service.port)/@\(first.visit)/\(origin.url("/"))")
+        #expect(try visit.evaluate("document.title")?.string == "first")
+        let site = "location.hostname.split('.').slice(-2).join('.')"
+        _ = try visit.evaluate("document.cookie = `a=b; domain=${\(site)}`; localStorage.setItem('a', 'b')")
+        _ = try visit.evaluate("document.querySelector('a').click()")
+        try visit.settle()
+        #expect(try visit.evaluate("document.title")?.string == "first next")
+        #expect(try visit.evaluate("document.cookie + localStorage.getItem('a')")?.string == "a=bb")
+        let now = try #require(service.address(of: origin.url("/")))
+        let read = "fetch('\(now)').then((answer) => answer.text(), () => 'refused')"
+        #expect(try visit.evaluate(read)?.string == "refused")
+        try visit.navigate(to: now)
+        #expect(try visit.evaluate("document.title")?.string == "second")
+        #expect(try visit.evaluate("document.cookie + localStorage.getItem('a')")?.string == "null")
+    }
+
     @Test func `a font, a module and data of another origin work as they did where that origin allowed it`()
         async throws
     {

@@ -1,4 +1,5 @@
 import LarderKit
+import Store
 import TestOrigin
 import Testing
 
@@ -21,5 +22,21 @@ import Testing
         #expect(report.missing.isEmpty, "nobody is sure that there is such a thing")
         #expect(try await larder.explain(origin.url("/hidden")).heldStatus == 200)
         #expect(try await larder.misses().misses.isEmpty)
+    }
+
+    @Test func `what nobody answered is told, and stays noted`() async throws {
+        let origin = try TestOrigin()
+        let scratch = try TemporaryFolder()
+        let larder = Larder(at: scratch.path + "/store")
+        origin.on("/", .page("front"))
+        _ = try await larder.prefetch([origin.url("/")])
+        let noted = Miss(
+            href: "http://nowhere.invalid/a.png", referrer: origin.url("/"), isPage: false, from: .fromThisMachine,
+            first: 1, last: 1)
+        try NoteBook(StoreFolder(larder.path)).note(misses: [noted])
+        let report = try await larder.prefetch([origin.url("/")])
+        #expect(report.unansweredMisses == 1)
+        #expect(report.json.contains("\"unansweredMisses\": 1"))
+        #expect(try await larder.misses().misses.map(\.url) == ["http://nowhere.invalid/a.png"])
     }
 }

@@ -114,7 +114,9 @@ final class Recall {
         of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
     ) throws(StoreError) -> Bool {
         guard let body = held.body else { return true }
-        if body.format != .opaque, try reader.links(of: body).first != LinkTable.version { return false }
+        if body.format != .opaque, let version = try reader.links(of: body).first, version != LinkTable.version {
+            return false
+        }
         guard let lists = try reader.linkNumbers(of: held) else { return false }
         var unknown: [(number: Int64, kind: LinkClass)] = []
         for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {

@@ -52,6 +52,8 @@ public struct PrefetchReport: Sendable, Equatable {
     public internal(set) var manifestFailure: String?
     /// The last good visit of a manifest's site: it goes on being served, since not enough could be had. Nil otherwise.
     public internal(set) var lastGood: LastGood?
+    /// How many of those that a server missed and noted nobody answered: they stay noted for the next run.
+    public internal(set) var unansweredMisses = 0
     public let missing: [Missing]
     public let skipped: [Skipped]
 
@@ -196,6 +198,7 @@ public struct PrefetchReport: Sendable, Equatable {
                 }
             }
             object.memberIfPresent("manifestFailure", manifestFailure)
+            object.memberIfPresent("unansweredMisses", unansweredMisses > 0 ? unansweredMisses : nil)
             object.memberIfPresent("served", lastGood?.visit)
             object.memberIfPresent("since", lastGood?.since)
             object.memberIfPresent("limit", limit)

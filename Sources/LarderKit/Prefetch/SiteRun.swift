@@ -224,13 +224,14 @@ struct SiteRun {
         plan.required.add(try larder.requirements(besides: plan.site))
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
-        let report: PrefetchReport
+        var report: PrefetchReport
         let unanswered: Set<String>
         do throws(CrawlError) {
             let crawl = try Crawl(plan, interruption: interruption).run()
             unanswered = crawl.unansweredMisses
             try keep(LeftOut(crawl), plan)
             report = PrefetchReport(crawl, plan)
+            report.unansweredMisses = unanswered.count
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))
         }

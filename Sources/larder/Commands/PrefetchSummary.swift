@@ -36,6 +36,12 @@ enum PrefetchSummary {
             lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
             lines.append("    \(session.login)")
         }
+        if report.unansweredMisses > 0 {
+            let misses = Quantities.count(report.unansweredMisses, "miss", plural: "misses")
+            lines.append(
+                "  \(misses) that a server noted got no answer and stay noted; to see them: \(arguments.command("misses"))"
+            )
+        }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
             lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
