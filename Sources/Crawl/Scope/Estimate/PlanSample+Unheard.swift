@@ -3,8 +3,8 @@ extension PlanSample {
     ///
     /// Two bounds hold, and the lower one counts. What waits leads to as much as what was chosen by chance did, as far as its
     /// spread lets that be told. And of pages to which few link, as many are unseen as those suggest that were seen once and
-    /// twice (Chao's estimator, for a sample without replacement). The factors are those with which the interval held in more
-    /// than nine of ten plans of real manuals.
+    /// twice (Chao's estimator, for a sample without replacement). The factors are those with which the interval held in 68 of
+    /// 70 plans of nine real manuals; of one of 20,000 pages a sample of 120 sees too little.
     func unheard(_ tally: PatternTally) -> Int? {
         let waiting = waiting
         if tally.hasEndlessRow { return nil }
