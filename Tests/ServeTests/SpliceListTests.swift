@@ -67,15 +67,17 @@ import Testing
         let expected = Array(
             page.replacing("https://cdn.test/x?", with: "http://cdn-test.localhost:\(server.port)/x?").utf8)
         for _ in 0..<2 {
-            let answer = try client.get("/", host: host)
+            let answer = try client.get("/", host: host, within: .seconds(60))
             #expect(answer.status == 200)
             #expect(answer.body == expected)
         }
-        #expect(try client.get("/", method: "HEAD", host: host)["Content-Length"] == "\(expected.count)")
-        let part = try client.get("/", host: host, fields: [("Range", "bytes=1000000-1300000")])
+        let head = try client.get("/", method: "HEAD", host: host, within: .seconds(60))
+        #expect(head["Content-Length"] == "\(expected.count)")
+        let part = try client.get(
+            "/", host: host, fields: [("Range", "bytes=1000000-1300000")], within: .seconds(60))
         #expect(part.status == 206)
         #expect(part.body == Array(expected[1_000_000...1_300_000]))
-        let parts = try client.get("/", host: host, fields: [("Range", "bytes=0-9,-9")])
+        let parts = try client.get("/", host: host, fields: [("Range", "bytes=0-9,-9")], within: .seconds(60))
         #expect(parts["Content-Type"]?.hasPrefix("multipart/byteranges") == true)
         #expect(parts.text.contains("</p>"))
     }

@@ -37,11 +37,17 @@ extension Signals {
     func cancelling<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
-        let task = Task(operation: body)
+        // It begins when there is somebody to stop it: a signal before that would end the process as it stands.
+        let (beginning, begin) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            for await _ in beginning {}
+            return try await body()
+        }
         onFirst {
             task.cancel()
             onStop()
         }
+        begin.finish()
         return try await task.value
     }
 
