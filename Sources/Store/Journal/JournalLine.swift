@@ -38,7 +38,7 @@ enum JournalLine {
         var visits: [Visit] = []
         var pins: [Pin] = []
 
-        struct Site {
+        struct Site: JSONWritable {
             var id: Int64
             var name: String
             var start: String
@@ -47,7 +47,7 @@ enum JournalLine {
             var overlay: Int64?
         }
 
-        struct Visit {
+        struct Visit: JSONWritable {
             var id: Int64
             var site: Int64
             var started: Int64
@@ -55,7 +55,7 @@ enum JournalLine {
             var base: Int64?
         }
 
-        struct Pin {
+        struct Pin: JSONWritable {
             var kind: String
             var value: String
             var added: Int64
@@ -149,71 +149,74 @@ extension JournalLine.State {
     init?(_ json: JSONValue) {
         guard let time = json.integer("time"), let sites = json["sites"]?.array, let visits = json["visits"]?.array
         else { return nil }
-        self.init(time: time)
-        for site in sites {
-            guard let id = site.integer("id"), let name = site["name"]?.string, let start = site["start"]?.string
-            else { continue }
-            self.sites.append(
-                Site(
-                    id: id, name: name, start: start, published: site.integer("published"),
-                    settings: site["settings"]?.string ?? "", overlay: site.integer("overlay")))
-        }
-        for visit in visits {
-            guard let id = visit.integer("id"), let site = visit.integer("site"),
-                let started = visit.integer("started")
-            else { continue }
-            self.visits.append(
-                Visit(
-                    id: id, site: site, started: started, finished: visit.integer("finished"),
-                    base: visit.integer("base")))
-        }
-        for pin in json["pins"]?.array ?? [] {
-            guard let kind = pin["kind"]?.string, let value = pin["value"]?.string else { continue }
-            pins.append(Pin(kind: kind, value: value, added: pin.integer("added") ?? 0))
-        }
+        self.init(
+            time: time, sites: sites.compactMap { Site($0) }, visits: visits.compactMap { Visit($0) },
+            pins: json["pins"]?.array?.compactMap { Pin($0) } ?? [])
     }
 
     func write(to writer: inout JSONWriter) {
         writer.object { object in
             object.member("time", time)
-            object.member("sites") { list in
-                list.array { array in
-                    for site in sites {
-                        array.object { object in
-                            object.member("id", site.id)
-                            object.member("name", site.name)
-                            object.member("start", site.start)
-                            object.memberIfPresent("published", site.published)
-                            object.member("settings", site.settings)
-                            object.memberIfPresent("overlay", site.overlay)
-                        }
-                    }
-                }
-            }
-            object.member("visits") { list in
-                list.array { array in
-                    for visit in visits {
-                        array.object { object in
-                            object.member("id", visit.id)
-                            object.member("site", visit.site)
-                            object.member("started", visit.started)
-                            object.memberIfPresent("finished", visit.finished)
-                            object.memberIfPresent("base", visit.base)
-                        }
-                    }
-                }
-            }
-            object.member("pins") { list in
-                list.array { array in
-                    for pin in pins {
-                        array.object { object in
-                            object.member("kind", pin.kind)
-                            object.member("value", pin.value)
-                            object.member("added", pin.added)
-                        }
-                    }
-                }
-            }
+            object.member("sites", sites)
+            object.member("visits", visits)
+            object.member("pins", pins)
+        }
+    }
+}
+
+extension JournalLine.State.Site {
+    init?(_ json: JSONValue) {
+        guard let id = json.integer("id"), let name = json["name"]?.string, let start = json["start"]?.string else {
+            return nil
+        }
+        self.init(
+            id: id, name: name, start: start, published: json.integer("published"),
+            settings: json["settings"]?.string ?? "", overlay: json.integer("overlay"))
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("id", id)
+            object.member("name", name)
+            object.member("start", start)
+            object.memberIfPresent("published", published)
+            object.member("settings", settings)
+            object.memberIfPresent("overlay", overlay)
+        }
+    }
+}
+
+extension JournalLine.State.Visit {
+    init?(_ json: JSONValue) {
+        guard let id = json.integer("id"), let site = json.integer("site"), let started = json.integer("started") else {
+            return nil
+        }
+        self.init(
+            id: id, site: site, started: started, finished: json.integer("finished"), base: json.integer("base"))
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("id", id)
+            object.member("site", site)
+            object.member("started", started)
+            object.memberIfPresent("finished", finished)
+            object.memberIfPresent("base", base)
+        }
+    }
+}
+
+extension JournalLine.State.Pin {
+    init?(_ json: JSONValue) {
+        guard let kind = json["kind"]?.string, let value = json["value"]?.string else { return nil }
+        self.init(kind: kind, value: value, added: json.integer("added") ?? 0)
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("kind", kind)
+            object.member("value", value)
+            object.member("added", added)
         }
     }
 }

@@ -91,6 +91,23 @@ import Web
         return trap?.page(target) ?? ("nothing", [])
     }
 
+    /// What a page says and links to comes to the frontier, as the scan would bring it.
+    private static func read(
+        _ number: UInt32, title: String, _ text: String, _ links: [String], in frontier: inout Frontier
+    ) throws {
+        let html = "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
+        let wantsWords = frontier.wantsWords(of: number)
+        let known = UInt32(frontier.urls.count)
+        for link in links {
+            frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
+        }
+        let bytes = Array(html.utf8)
+        let print =
+            wantsWords
+            ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
+        frontier.read(number, print, newFrom: known)
+    }
+
     /// How many of each first folder were fetched, and after how many fetches the last product came.
     private static func walk(
         _ traps: [Trap], products: Int, most: Int
@@ -109,17 +126,7 @@ import Web
             if kind == "products" { lastProduct = fetched }
             frontier.succeeded(number)
             let (text, links) = page(target, of: traps, products)
-            let html = "<title>\(kind)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
-            let wantsWords = frontier.wantsWords(of: number)
-            let known = UInt32(frontier.urls.count)
-            for link in links {
-                frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
-            }
-            let bytes = Array(html.utf8)
-            let print =
-                wantsWords
-                ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
-            frontier.read(number, print, newFrom: known)
+            try read(number, title: String(kind), text, links, in: &frontier)
         }
         return (counts, lastProduct, frontier.isDone)
     }
@@ -136,9 +143,8 @@ import Web
     }
 
     @Test func `all traps together do not starve the catalogue`() throws {
-        let (counts, lastProduct, _) = try Self.walk(Self.traps, products: 1500, most: 15_000)
-        #expect(counts["products"] == 1500)
-        #expect(lastProduct < 15_000, "\(lastProduct), \(counts)")
+        let (counts, _, _) = try Self.walk(Self.traps, products: 1500, most: 15_000)
+        #expect(counts["products"] == 1500, "\(counts)")
     }
 
     /// How many pages of each part of the site were fetched until nothing was left, or so many were.
@@ -154,18 +160,7 @@ import Web
             let (title, text, links) = try #require(site.page(target), "\(target)")
             if let part = MixedSite.part(of: target) { counts[part, default: 0] += 1 }
             frontier.succeeded(number)
-            let html =
-                "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
-            let wantsWords = frontier.wantsWords(of: number)
-            let known = UInt32(frontier.urls.count)
-            for link in links {
-                frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
-            }
-            let bytes = Array(html.utf8)
-            let print =
-                wantsWords
-                ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
-            frontier.read(number, print, newFrom: known)
+            try read(number, title: title, text, links, in: &frontier)
         }
         return (counts, frontier.isDone)
     }
