@@ -3,10 +3,36 @@ internal import Web
 
 /// What the journal has of a database.
 extension Connection {
-    /// All of it, line by line.
-    ///
-    /// - Parameter isDamaged: what can be read is read, from both ends of each table, and the rest is passed over.
-    func write(to journal: Journal, isDamaged: Bool = false) throws(StoreError) {
+    /// All of it, line by line, in the memory of a line.
+    func write(to journal: Journal) throws(StoreError) {
+        journal.note(try state())
+        try prepare(
+            """
+            SELECT \(JournalLine.Body.columns), iif(pack IS NULL, content.bytes, NULL), sha256
+            FROM body LEFT JOIN content ON content.body = body.id
+            """
+        ).each { row in
+            journal.note(JournalLine.Body(row, sha256: row.blob(7), bytes: row.optionalBlob(6)))
+        }
+        try prepare(
+            """
+            SELECT \(JournalLine.Response.columns), url.href, referrer.href, body.sha256, body.form FROM response
+            JOIN url ON url.id = response.url
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer
+            LEFT JOIN body ON body.id = response.body
+            """
+        ).each { row in
+            journal.note(
+                JournalLine.Response(
+                    row, href: row.text(10), referrer: row.optionalText(11),
+                    body: row.optionalBlob(12).map { ($0, row.text(13)) }))
+        }
+        try journal.flush()
+    }
+
+    /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed over. Fails when
+    /// the journal cannot be written.
+    func salvage(to journal: Journal) throws(StoreError) {
         func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError) {
             var isWhole = true
             for order in ["ASC", "DESC"] where isWhole == (order == "ASC") {
@@ -14,51 +40,34 @@ extension Connection {
                 do throws(StoreError) {
                     try prepare("SELECT \(columns) FROM \(table) ORDER BY \(keys)").each(read: read)
                 } catch {
-                    guard isDamaged else { throw error }
                     isWhole = false
                 }
             }
             try journal.flush()
         }
-        func flushIfLong() {
-            // What cannot be written now is told at the end.
-            if journal.isLong { try? journal.flush() }
-        }
-        journal.note(try state(time: isDamaged ? 0 : nil, isDamaged: isDamaged))
+        journal.note(try state(time: 0, isDamaged: true))
         var hrefs: [Int64: String] = [:]
         try rows("url", "id, href", by: "id") { hrefs[$0.integer(0)] = $0.text(1) }
         var bytes: [Int64: [UInt8]] = [:]
         try rows("content", "body, bytes", by: "body") { row in
             if let inline = row.optionalBlob(1) { bytes[row.integer(0)] = inline }
         }
-        var bodies: [Int64: (sha256: String, form: String)] = [:]
-        try rows("body", "id, sha256, form, size, title, md5, pack, start", by: "id") { row in
-            let (sha256, form) = (Hex.encode(row.blob(1)), row.text(2))
-            bodies[row.integer(0)] = (sha256, form)
+        var bodies: [Int64: (sha256: [UInt8], form: String)] = [:]
+        try rows("body", "\(JournalLine.Body.columns), id, sha256", by: "id") { row in
+            let id = row.integer(6)
+            bodies[id] = (row.blob(7), row.text(0))
             journal.note(
-                JournalLine.Body(
-                    sha256: sha256, form: form, byteCount: row.integer(3), title: row.optionalText(4),
-                    md5: row.optionalBlob(5).map { Hex.encode($0) },
-                    place: row.optionalInteger(6).map { PackPlace(pack: $0, start: row.integer(7)) },
-                    bytes: row.isNull(6) ? bytes[row.integer(0)] : nil))
-            flushIfLong()
+                JournalLine.Body(row, sha256: row.blob(7), bytes: row.isNull(4) ? bytes[id] : nil))
         }
-        let columns = """
-            url, visit, request, variant, status, role, flags, requested, fetched, type, referrer, body, fields
-            """
+        let columns = "\(JournalLine.Response.columns), url, referrer, body"
         try rows("response", columns, by: "url,visit,request,variant") { row in
-            guard let href = hrefs[row.integer(0)] else { return }
-            let body = row.optionalInteger(11).flatMap { bodies[$0] }
+            guard let href = hrefs[row.integer(10)] else { return }
+            let body = row.optionalInteger(12).flatMap { bodies[$0] }
             // What its body was is not known: it is missing.
-            if body == nil, !row.isNull(11) { return }
+            if body == nil, !row.isNull(12) { return }
             journal.note(
                 JournalLine.Response(
-                    href: href, visit: row.integer(1), request: row.text(2), variant: row.text(3),
-                    status: row.integer(4), role: row.integer(5), flags: row.integer(6), requested: row.integer(7),
-                    fetched: row.integer(8), type: row.optionalText(9),
-                    referrer: row.optionalInteger(10).flatMap { hrefs[$0] }, fields: row.text(12),
-                    sha256: body?.sha256, form: body?.form))
-            flushIfLong()
+                    row, href: href, referrer: row.optionalInteger(11).flatMap { hrefs[$0] }, body: body))
         }
     }
 
@@ -91,5 +100,33 @@ extension Connection {
                 JournalLine.State.Pin(kind: row.text(0), value: row.text(1), added: row.integer(2)))
         }
         return state
+    }
+}
+
+extension JournalLine.Body {
+    /// Of `body`, what `init(_:sha256:bytes:)` reads first.
+    fileprivate static let columns = "form, size, title, md5, pack, start"
+
+    fileprivate init(_ row: Row, sha256: [UInt8], bytes: [UInt8]?) {
+        self.init(
+            sha256: Hex.encode(sha256), form: row.text(0), byteCount: row.integer(1), title: row.optionalText(2),
+            md5: row.optionalBlob(3).map { Hex.encode($0) },
+            place: row.optionalInteger(4).map { PackPlace(pack: $0, start: row.integer(5)) }, bytes: bytes)
+    }
+}
+
+extension JournalLine.Response {
+    /// Of `response`, what `init(_:href:referrer:body:)` reads first.
+    fileprivate static let columns = """
+        response.visit, response.request, response.variant, response.status, response.role, response.flags,
+        response.requested, response.fetched, response.type, response.fields
+        """
+
+    fileprivate init(_ row: Row, href: String, referrer: String?, body: (sha256: [UInt8], form: String)?) {
+        self.init(
+            href: href, visit: row.integer(0), request: row.text(1), variant: row.text(2), status: row.integer(3),
+            role: row.integer(4), flags: row.integer(5), requested: row.integer(6), fetched: row.integer(7),
+            type: row.optionalText(8), referrer: referrer, fields: row.text(9),
+            sha256: body.map { Hex.encode($0.sha256) }, form: body?.form)
     }
 }

@@ -11,14 +11,20 @@ final class Journal {
     private let folder: StoreFolder
     private var file: Int32 = -1
     private var waiting: [UInt8] = []
+    /// What it says of a database is there already: no commit is waited for.
+    private let isAlone: Bool
+    /// What came between its lines and the file, to be told by the next `flush`.
+    private var failure: StoreError?
 
     init(_ folder: StoreFolder) {
         self.folder = folder
+        isAlone = false
     }
 
     /// A file of its own, at this path.
     init(_ folder: StoreFolder, at path: String) throws(StoreError) {
         self.folder = folder
+        isAlone = true
         file = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0o600)
         guard file >= 0 else { throw StoreError(errno, doing: "create", path: path) }
     }
@@ -58,6 +64,8 @@ final class Journal {
         waiting.append(0x20)
         waiting += text
         waiting.append(0x0A)
+        guard waiting.count > Self.longestWait, isAlone, failure == nil else { return }
+        do throws(StoreError) { try flush() } catch { failure = error }
     }
 
     /// What was noted since the last time is not to be.
@@ -65,6 +73,7 @@ final class Journal {
 
     /// What was noted is in the file. It is synced when the system sees fit, as the database's log is.
     func flush() throws(StoreError) {
+        if let failure { throw failure }
         guard !waiting.isEmpty else { return }
         defer { waiting.removeAll(keepingCapacity: true) }
         if file < 0 { file = try Self.open(in: folder) }
@@ -98,8 +107,8 @@ final class Journal {
         }
     }
 
-    /// So much is put together before it is written, of what comes in one go.
-    var isLong: Bool { waiting.count > 1 << 20 }
+    /// So much is put together before it is written, of what waits for no commit.
+    private static let longestWait = 1 << 20
 
     /// The first file that nobody else appends to, else a new one.
     private static func open(in folder: StoreFolder) throws(StoreError) -> Int32 {

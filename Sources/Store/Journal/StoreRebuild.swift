@@ -20,7 +20,7 @@ package struct StoreRebuild: Sendable, Equatable {
             try refuseNewer(folder)
             let read = folder.journal + ".read"
             defer { unlink(read) }
-            salvage(folder, to: read)
+            try salvage(folder, to: read)
             result = try build(folder, from: [read] + folder.journalFiles)
             try exchange(folder)
         }
@@ -49,16 +49,18 @@ package struct StoreRebuild: Sendable, Equatable {
         if isWhole { try Schema.checkOurs(Connection(folder.database, access: .readOnly)) }
     }
 
-    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal says all.
-    private static func salvage(_ folder: StoreFolder, to path: String) {
+    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal says all. Fails when
+    /// there is no room for it.
+    private static func salvage(_ folder: StoreFolder, to path: String) throws(StoreError) {
         guard folder.exists else { return }
+        let old: Connection
         do throws(StoreError) {
-            let journal = try Journal(folder, at: path)
-            try Connection(folder.database, access: .readOnly).write(to: journal, isDamaged: true)
-            try journal.flush()
+            old = try Connection(folder.database, access: .readOnly)
         } catch {
             // It is damaged: that is why somebody is here.
+            return
         }
+        try old.salvage(to: Journal(folder, at: path))
     }
 
     private static func fresh(_ folder: StoreFolder) -> String { folder.database + ".new" }

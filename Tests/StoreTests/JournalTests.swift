@@ -1,0 +1,54 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Store
+
+@Suite struct JournalTests {
+    private static let count = 3000
+
+    private static func stock(_ folder: StoreFolder) throws -> Int64 {
+        let writer = try StoreWriter(folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        let responses = try (0..<count).map { number in
+            let bytes = Array("\(number) ".utf8) + [UInt8](repeating: 0x61, count: 900)
+            return NewResponse(
+                href: "/\(number)", referrer: number > 0 ? "/\(number - 1)" : nil, status: 200, role: 0, fields: "A: b",
+                fetched: 1, body: .new(try NewBody(.bytes(bytes), form: "html;utf-8", links: [], in: folder)))
+        }
+        try writer.add(responses, to: visit)
+        try writer.end(visit, .publish(now: 2))
+        try writer.renewJournal()
+        return visit.id
+    }
+
+    @Test func `a journal of several megabytes, written in one go, says all of a database`() throws {
+        let scratch = try TemporaryFolder()
+        let folder = StoreFolder(scratch.path)
+        let visit = try Self.stock(folder)
+        #expect(scratch.names(in: "journal").count == 1)
+        for name in scratch.names() where name.hasPrefix("larder.db") { unlink(scratch.file(name)) }
+        let rebuilt = try StoreRebuild.run(folder)
+        #expect(rebuilt == StoreRebuild(addresses: Self.count, bodies: Self.count, lostBodies: 0))
+        let reader = try StoreReader(folder)
+        for number in [0, 1, Self.count - 1] {
+            let response = try #require(try reader.response(for: "/\(number)"))
+            #expect(response.visit == visit && response.fields == "A: b")
+            let body = try #require(response.body)
+            let text = String(decoding: try reader.content(of: body)?.load() ?? [], as: UTF8.self)
+            #expect(text.hasPrefix("\(number) aaa"))
+        }
+    }
+
+    /// As much as is written before the end, and what is written at the end.
+    @Test(arguments: [5000, 1]) func `what does not get to the disk is told`(count: Int) throws {
+        let scratch = try TemporaryFolder()
+        let journal = try Journal(StoreFolder(scratch.path), at: "/dev/full")
+        for _ in 1...count {
+            journal.note(
+                JournalLine.Body(
+                    sha256: "00", form: "f", byteCount: 600, bytes: [UInt8](repeating: 0x61, count: 600)))
+        }
+        #expect(throws: StoreError.self) { try journal.flush() }
+    }
+}
