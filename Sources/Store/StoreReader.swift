@@ -15,6 +15,7 @@ package final class StoreReader {
     private let readers: ReadersLock
     private var isReading = false
     private let findLinks: Statement
+    private let findLinkVersion: Statement
     let findLinkLists: Statement
     let findAddress: Statement
 
@@ -79,6 +80,7 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
+        findLinkVersion = try connection.prepare("SELECT substr(links, 1, 1) FROM content WHERE body = ?")
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
@@ -227,6 +229,11 @@ package final class StoreReader {
     /// The body's link table, as Markup encoded it.
     package func links(of body: StoredBody) throws(StoreError) -> [UInt8] {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
+    }
+
+    /// The byte with which the body's link table begins: by which larder it was made. Nil where there is none.
+    package func linkVersion(of body: StoredBody) throws(StoreError) -> UInt8? {
+        try findLinkVersion.first(.integer(body.id)) { $0.blob(0).first }
     }
 
     /// Calls `read` for each response that a visit has, published or not.

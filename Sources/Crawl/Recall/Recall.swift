@@ -114,7 +114,7 @@ final class Recall {
         of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
     ) throws(StoreError) -> Bool {
         guard let body = held.body else { return true }
-        if body.format != .opaque, let version = try reader.links(of: body).first, version != LinkTable.version {
+        if body.format != .opaque, let version = try reader.linkVersion(of: body), version != LinkTable.version {
             return false
         }
         guard let lists = try reader.linkNumbers(of: held) else { return false }

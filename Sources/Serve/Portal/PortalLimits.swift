@@ -12,7 +12,7 @@ enum PortalLimits {
     static let searchedBodies: Int64 = 100_000
     static let searchedURLs = 100_000
     /// Addresses that one page has walked over to tell what is missing of sites.
-    static let neededURLs = 40_000
+    static let neededURLs = 8000
     /// Bodies whose links are looked through for what is missing, or for who links to a page.
     static let linkers = 4_000
     static let words = 200
