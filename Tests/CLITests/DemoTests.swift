@@ -39,6 +39,20 @@ import Testing
         #expect(ending.status == 0, "\(ending)")
     }
 
+    @Test func `its site alone stays up, and tells what has not changed`() throws {
+        let command = try demo("--site-only")
+        let port = try #require(Int(command.read(until: "(Ctrl-C").split { !$0.isNumber }.last ?? ""))
+        let client = try RawClient(port: port)
+        let first = try client.get("/jar.html", host: "127.0.0.1:\(port)")
+        #expect(first.status == 200)
+        let tag = try #require(first["ETag"])
+        let again = try client.get(
+            "/jar.html", host: "127.0.0.1:\(port)", fields: [("If-None-Match", tag)])
+        #expect(again.status == 304)
+        command.signal(SIGINT)
+        #expect(command.wait().status == 0)
+    }
+
     @Test(arguments: [
         ("1. ", [130, 0]), ("4. ", [130, 0]), ("6. ", [130, 0]), ("8. ", [130, 0]), ("(Ctrl-C stops)", [0]),
     ])

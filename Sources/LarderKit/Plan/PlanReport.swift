@@ -28,6 +28,8 @@ public struct PlanReport: Sendable, Equatable {
     public let seconds: Bounds
     /// Places without an end.
     public let traps: [String]
+    /// Too many lists of pages were not looked at for an upper end to be told: a larger sample would tell more.
+    public let isSampleTooSmall: Bool
     public let refusedByRobots: Int
     /// What robots.txt asks to wait between two requests, in seconds.
     public let crawlDelay: Double?
@@ -46,6 +48,7 @@ public struct PlanReport: Sendable, Equatable {
         byteCount = Bounds(outcome.estimate.byteCount)
         seconds = Bounds(outcome.estimate.seconds)
         traps = outcome.estimate.traps.map(\.description)
+        isSampleTooSmall = outcome.estimate.isSampleTooSmall
         refusedByRobots = outcome.refusedByRobots
         crawlDelay = outcome.crawlDelay.map { $0 / .seconds(1) }
         isInterrupted = outcome.isInterrupted
@@ -62,6 +65,7 @@ public struct PlanReport: Sendable, Equatable {
             object.member("pages") { pages.write(to: &$0) }
             object.member("bytes") { byteCount.write(to: &$0) }
             object.member("seconds") { seconds.write(to: &$0) }
+            object.member("sampleTooSmall", isSampleTooSmall)
             object.member("refusedByRobots", refusedByRobots)
             object.memberIfPresent("crawlDelay", crawlDelay)
             object.member("traps", traps)

@@ -1,3 +1,5 @@
+internal import Digest
+
 /// Serves a handful of files out of memory, on loopback, until it is stopped.
 package final class FilesServer: Sendable {
     /// Nil where there is no file at a path.
@@ -35,6 +37,7 @@ private final class FilesResponder: Responder {
         }
         let path = String(decoding: request.target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
         guard let file = lookup(path) else { return .text(404, "There is no \(path) here.\n") }
-        return Answer(status: 200, fields: [("Content-Type", file.type)], body: file.body)
+        let tag = DigestStream.digest(.md5, of: file.body.span).hex
+        return Answer(status: 200, fields: [("Content-Type", file.type), ("ETag", "\"\(tag)\"")], body: file.body)
     }
 }

@@ -9,12 +9,25 @@ enum DemoCommand {
             let port = try arguments.number(.port, in: 0...65535)
             return try await Signals.shared.cancelling {
                 do {
+                    if arguments.has(.siteOnly) { return try await showSite(UInt16(port), terminal) }
                     return try await show(UInt16(port), arguments, terminal)
                 } catch  where Task.isCancelled {
                     return .interrupted
                 }
             }
         }
+    }
+
+    /// For whoever wants to try the commands on a site that is there.
+    private static func showSite(_ port: UInt16, _ terminal: Terminal) async throws -> ExitStatus {
+        let site = try FileService(port: port) { path in
+            DemoSite.file(at: path, of: .first).map { (type: $0.type, body: $0.body) }
+        }
+        defer { site.stop() }
+        let stop = Signals.shared.first()
+        terminal.say("The site is up at \(site.origin)/ (Ctrl-C stops)")
+        await stop.arrival()
+        return .done
     }
 
     /// Leaves nothing behind, however it ends.

@@ -50,7 +50,9 @@ enum PlanCommand {
             lines.append("  \(Quantities.count(report.refusedByRobots, "page")) of the sample refused by robots.txt")
         }
         if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
-        if report.pages.high == nil {
+        if report.isSampleTooSmall {
+            lines.append("  too many lists of pages were not looked at to say how many more: --sample 600 tells more")
+        } else if report.pages.high == nil {
             lines.append("  no end in sight: limit it with --depth, --max-pages, --exclude or --scope path")
         }
         lines.append("To prefetch it: \(arguments.again(as: "prefetch"))")

@@ -79,6 +79,9 @@ struct CommandEntry: Sendable {
                 as it is; larder visits lists it, and larder rollback leaves it.
                 """,
                 """
+                An earlier visit is looked at by its day: http://localhost:8080/@2026-11-20/https://example.com/
+                """,
+                """
                 Bundles of a manifest go out byte for byte, with Larder-Bundle: verified and their digests; what a server
                 sends in their place and does not verify is never shown.
                 """,
@@ -301,8 +304,8 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "demo", operands: "", operandCount: 0...0,
             summary: "show the whole product on a small site of its own, offline",
-            examples: ["larder demo", "larder demo --once"],
-            options: [.port.otherwise("0"), .once, .quiet], run: DemoCommand.run),
+            examples: ["larder demo", "larder demo --once", "larder demo --site-only --port 8090"],
+            options: [.port.otherwise("0"), .once, .siteOnly, .quiet], run: DemoCommand.run),
         CommandEntry(
             name: "help", operands: "[COMMAND|rules|policies]", operandCount: 0...1,
             summary: "explain larder or one of its commands",

@@ -59,6 +59,9 @@ struct Option: Sendable, Equatable {
     static let base = Option(
         name: "--base", value: "URL", help: "where the manifest's site is: production, staging", standard: nil,
         repeats: true)
+    static let siteOnly = Option(
+        name: "--site-only", value: nil, help: "only show the site, until Ctrl-C: commands can be tried on it",
+        standard: nil, place: .commandLine)
     static let once = Option(
         name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil,
         place: .commandLine)

@@ -52,6 +52,19 @@ import Web
         #expect(estimate.groups.first.map { $0.pages.low >= 50 } == true)
     }
 
+    @Test(arguments: UInt64(0)..<10)
+    func `a site of many lists, of which few were seen, has no upper end but a larger sample`(seed: UInt64) throws {
+        // 600 modules with ten pages each, and one of them with 20,000.
+        func links(_ path: String) -> [String] {
+            if path == "/" { return (0..<600).map { "/m\($0)/index.html" } }
+            guard path.hasSuffix("/index.html") else { return ["/"] }
+            return (0..<(path == "/m431/index.html" ? 20_000 : 10)).map { "\(path.dropLast(10))f\($0).html" }
+        }
+        let estimate = try sample(links, seed: seed).estimate(Self.manner)
+        #expect(estimate.pages.low <= 27_000)
+        #expect(estimate.pages.high == nil && estimate.isSampleTooSmall, "\(estimate.pages)")
+    }
+
     @Test func `a tree that was seen in part lies between what is known and what its leaves may bring`() throws {
         // 1 + 10 + 100 pages, of which the leaves link to nothing.
         let estimate = try sample { path in

@@ -34,4 +34,6 @@ package struct PlanEstimate: Sendable {
     /// In seconds.
     package var seconds: Bounds
     package var traps: [TrapReason]
+    /// Too many lists of pages wait unseen for an upper end to be told: a larger sample would tell more.
+    package var isSampleTooSmall = false
 }

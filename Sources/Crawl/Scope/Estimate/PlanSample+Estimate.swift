@@ -29,7 +29,7 @@ extension PlanSample {
         let bytes = groups.map(\.byteCount).reduce(further(all, \.newRequisiteByteCount), +)
         return PlanEstimate(
             groups: groups, pages: all, byteCount: bytes, seconds: seconds(all + requisites, pages: all, manner),
-            traps: traps)
+            traps: traps, isSampleTooSmall: !tally.hasEndlessRow && isTooSmall)
     }
 
     /// How many standard errors a mean of a few sizes may be off.

@@ -4,16 +4,26 @@ extension PlanSample {
     /// Two bounds hold, and the lower one counts. What waits leads to as much as what was chosen by chance did, as far as its
     /// spread lets that be told. And of pages to which few link, as many are unseen as those suggest that were seen once and
     /// twice (Chao's estimator, for a sample without replacement). The factors are those with which the interval held in 68 of
-    /// 70 plans of nine real manuals; of one of 20,000 pages a sample of 120 sees too little.
+    /// 70 plans of nine real manuals.
     func unheard(_ tally: PatternTally) -> Int? {
         let waiting = waiting
-        if tally.hasEndlessRow { return nil }
+        if tally.hasEndlessRow || isTooSmall { return nil }
         guard waiting.lists + waiting.others > 0, !isKnownByFirst || news.count <= 6 else { return 0 }
         let rate =
             Double(waiting.lists) * highestNews(.list) + Double(waiting.others) * highestNews(.chance)
         return Int(min(rate * Self.rateFactor, rarelyLinked * Self.rarityFactor).rounded(.up))
     }
 
+    /// Of the lists that it knows it has seen the smaller part, and they still bring much: one of the others may lead to more
+    /// pages than all that are known, as one of 600 modules leads to half of a manual of 30,000 pages.
+    var isTooSmall: Bool {
+        let lists = waiting.lists
+        return lists > Self.fewLists && lists > news.count(where: { $0.choice == .list })
+            && highestNews(.list) >= Self.muchNews
+    }
+
+    private static let fewLists = 24
+    private static let muchNews = 1.5
     private static let rateFactor = 1.3
     private static let rarityFactor = 4.0
     /// Standard errors.
