@@ -20,26 +20,14 @@ package struct Manifest: Sendable, Equatable {
 
     /// How the site is to be prefetched, as far as the manifest says.
     package struct Wishes: Sendable, Equatable {
-        package enum Extent: String, Sendable, CaseIterable {
-            case host, path, domain
-        }
-
-        package var extent: Extent?
+        package var extent: SiteExtent?
         package var depth: Int?
         package var include: [String] = []
         package var exclude: [String] = []
         /// `Name: value` for every host, or `example.com Name: value` for one.
         package var headers: [String] = []
-        package enum Nofollow: String, Sendable, CaseIterable {
-            case ignore, pages, links
-        }
-
-        package enum Noindex: String, Sendable, CaseIterable {
-            case obey, ignore
-        }
-
-        package var nofollow: Nofollow?
-        package var noindex: Noindex?
+        package var nofollow: NofollowPolicy?
+        package var noindex: RobotsPolicy?
         package var policy: CachePolicy?
         /// As `CacheRules.Rule` reads them.
         package var rules: [String] = []

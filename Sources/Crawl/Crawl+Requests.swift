@@ -97,16 +97,16 @@ extension Crawl {
     func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
         guard let recall else { return true }
         let isLeftOut =
-            mayLeaveOut && plan.manners.obeysNoindex && held.flags.contains(.saysNoindex)
+            mayLeaveOut && plan.sitePlan.manners.noindex == .obey && held.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
         if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
         frontier.came(number, as: held.body?.format)
         // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
-        guard frontier.role(of: number) != .guide, plan.manners.nofollow != .links else {
+        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
             scan(number, frontier.url(number), .held(held))
             return !isLeftOut
         }
-        let isLeft = plan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
+        let isLeft = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
         let isListed = try storing { () throws(StoreError) in
             try recall.eachLink(of: held) { heard, kind in
                 if kind.role == .page ? isLeft : isLeftOut { return }

@@ -62,7 +62,7 @@ package final class Crawl {
             let visit = try writer.begin(
                 site: plan.site, start: plan.start.map(\.href), now: Self.secondsSinceEpoch(),
                 beyond: plan.beyond, isGated: plan.gate != nil)
-            try writer.keep(settings: plan.settings, of: visit)
+            try writer.keep(settings: plan.sitePlan.text, of: visit)
             report = CrawlReport(site: plan.site, visit: visit.id, isContinued: visit.isContinued)
             recall = try Recall(plan.folder, visit: visit, policy: plan.policy, rules: plan.rules)
             partials = try PartialShelf(plan.folder)
@@ -70,7 +70,7 @@ package final class Crawl {
             self.writes = writes
             let folder = plan.folder
             let rules = plan.rules
-            let (manners, productToken, willStore) = (plan.manners, plan.productToken, plan.willStore)
+            let (manners, productToken, willStore) = (plan.sitePlan.manners, plan.productToken, plan.willStore)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(

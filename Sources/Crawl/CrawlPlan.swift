@@ -32,17 +32,14 @@ package struct CrawlPlan: Sendable {
     package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
-    package var scope = ScopeOptions()
+    /// What the store keeps of how the site is prefetched.
+    package var sitePlan = SitePlan()
     package var limits = CrawlLimits()
-    package var connectionsPerHost = 16
     /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
     package var patience: Duration? = .seconds(10)
     package var scanThreads = 2
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
-    package var obeysRobots = true
-    package var manners = PageManners()
-    package var followsGuesses = true
     /// Lets public servers lead to private addresses.
     package var mayReachPrivate = false
     /// What becomes of what is held of the site already.
@@ -50,8 +47,6 @@ package struct CrawlPlan: Sendable {
     package var rules = CacheRules()
     /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for nothing.
     package var willStore: WillStore?
-    /// What the store keeps of how the site is prefetched.
-    package var settings = ""
     /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
@@ -113,9 +108,20 @@ package struct CrawlPlan: Sendable {
         fetch = FetchOptions(userAgent: userAgent, spoolFolder: folder.incoming)
     }
 
+    /// Around bundles there are no pages.
+    var scope: ScopeOptions {
+        var scope = sitePlan.scope
+        if startsAtRequisites { scope.depth = 0 }
+        return scope
+    }
+
+    /// Requests to one host at once.
+    package var connectionsPerHost: Int { sitePlan.connectionsPerHost ?? 16 }
+
     /// A visit has a jar of its own while it runs: some servers hand out a cookie, and lead back to where they look for it.
     var fetchOfVisit: FetchOptions {
         var options = fetch
+        options.connectionsPerHost = connectionsPerHost
         guard options.cookies == nil else { return options }
         var cookies = CookieOptions()
         cookies.areNobodys = true
@@ -125,8 +131,8 @@ package struct CrawlPlan: Sendable {
 
     var frontierOptions: Frontier.Options {
         Frontier.Options(
-            connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: obeysRobots,
-            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: followsGuesses,
+            connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
+            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: sitePlan.guesses,
             patience: patience)
     }
 }

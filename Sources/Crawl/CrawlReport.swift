@@ -1,58 +1,59 @@
 package import Web
 
 /// What a crawl did, and everything that it did not get.
-package struct CrawlReport: Sendable {
-    package var site: String
-    package var visit: Int64
+public struct CrawlReport: Sendable, Equatable {
+    public package(set) var site: String
+    public package(set) var visit: Int64
     /// It went on with what an interrupted run had.
-    package var isContinued: Bool
-    package var isInterrupted = false
+    public package(set) var isContinued: Bool
+    public package(set) var isInterrupted = false
     /// Readers see this visit from now on.
-    package var isPublished = false
+    public package(set) var isPublished = false
     /// It is complete, and the gate did not let it pass.
-    package var isHeldBack = false
+    public package(set) var isHeldBack = false
     /// That is so since it has too few pages.
-    package var hasShrunk = false
+    public package(set) var hasShrunk = false
     /// That is so since this stands in the way of the site.
     package var wall: SiteWall?
     /// Where the session ended on the way, so that no more was asked.
-    package var lostSessions: [LostSession] = []
-    package var pages = 0
-    package var requisites = 0
-    package var redirects = 0
+    public package(set) var lostSessions: [LostSession] = []
+    public package(set) var pages = 0
+    public package(set) var requisites = 0
+    public package(set) var redirects = 0
     /// What looked like a link in a script and led to nothing.
-    package var wrongGuesses = 0
-    package var requests = 0
+    public package(set) var wrongGuesses = 0
+    public package(set) var requests = 0
     /// What the servers said is still as it is held.
-    package var confirmed = 0
+    public package(set) var confirmed = 0
     /// The bodies that were therefore not sent.
-    package var savedByteCount = 0
+    public package(set) var savedByteCount = 0
     /// What the crawl had to do with each host, by name.
     package var hosts: [String: HostTally] = [:]
     /// The limit that ended the crawl, or kept pages out.
     package var limit: CrawlLimits.Reached?
     package var traps: [TrapReason] = []
     /// Certificates are not looked at.
-    package var isInsecure = false
+    public package(set) var isInsecure = false
     /// What came over the network.
-    package var wireByteCount = 0
+    public package(set) var wireByteCount = 0
     /// The bodies of this run, without content coding.
-    package var bodyByteCount = 0
-    package var elapsed: Duration = .zero
+    public package(set) var bodyByteCount = 0
+    public package(set) var elapsed: Duration = .zero
     package var missing: [Missing] = []
     /// Of what a server missed, what nobody answered to.
     package var unansweredMisses: Set<String> = []
     package var skipped: [Skipped] = []
 
     /// A host whose pages began to ask for a login.
-    package struct LostSession: Sendable, Equatable {
-        package var origin: String
-        /// Where that login is.
-        package var place: String
+    public struct LostSession: Sendable, Equatable {
+        /// `https://example.com`
+        public let origin: String
+        /// Where its pages led.
+        public let login: String
     }
 
     /// Asked for, and not got.
-    package struct Missing: Sendable {
+    package struct Missing: Sendable, Equatable {
         package var url: WebURL
         package var isRequisite: Bool
         package var failure: Failure
@@ -63,7 +64,7 @@ package struct CrawlReport: Sendable {
     }
 
     /// Linked, and not asked for.
-    package struct Skipped: Sendable {
+    package struct Skipped: Sendable, Equatable {
         package var url: WebURL
         package var reason: SkipReason
         package var referrer: WebURL?

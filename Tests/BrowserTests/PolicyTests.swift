@@ -26,7 +26,7 @@ struct PolicyTests {
         if !isAtRoot { _ = try await larder.prefetch([origin.url("/next")]) }
         var options = ServeOptions()
         options.root = isAtRoot ? origin.url("/") : nil
-        options.policy = "auto"
+        options.policy = .auto
         let service = try larder.serve(port: 0, options: options)
         defer { service.stop() }
         let address = try #require(service.address(of: origin.url("/")))

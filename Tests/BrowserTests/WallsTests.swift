@@ -22,8 +22,8 @@ struct WallsTests {
     }
 
     /// All of them as a page that is not mirrored sees them, in the same browser.
-    @Test(arguments: ["offline", "auto"])
-    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: String) async throws {
+    @Test(arguments: [CachePolicy.offline, .auto])
+    func `a page from elsewhere neither reads a mirror nor learns what it holds`(policy: CachePolicy) async throws {
         let range = try WebRange()
         let visitor = try TestOrigin()
         visitor.on("/", .page("<!DOCTYPE html><title>visitor</title><body>"))
@@ -221,7 +221,7 @@ private final class Trial {
         service?.service.stop()
         var options = ServeOptions()
         options.root = root.map { range.url($0 + "/") }
-        options.policy = setting == .offline ? "offline" : "auto"
+        options.policy = setting == .offline ? .offline : .auto
         options.network = try range.network(folder, hasCookies: true)
         service = (root, try larder.serve(port: 0, options: options))
     }

@@ -219,7 +219,7 @@ import Web
         let start = try #require(WebURL(closed.url("/")))
         closed.stop()
         var plan = CrawlPlan(site: start.href, start: [start], folder: folder, userAgent: "larder-test")
-        plan.connectionsPerHost = 1
+        plan.sitePlan.connectionsPerHost = 1
         let report = try Crawl(plan, interruption: Interruption()).run()
         #expect(!report.isPublished)
         #expect(report.missing.count == 1)

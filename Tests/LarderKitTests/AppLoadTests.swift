@@ -25,7 +25,7 @@ import Testing
         origin.on("/a", tag.map { answer.validated(entityTag: $0) } ?? answer)
     }
 
-    private func load(_ policy: Policy?, _ options: LoadOptions = LoadOptions()) async throws -> LoadReport {
+    private func load(_ policy: CachePolicy?, _ options: LoadOptions = LoadOptions()) async throws -> LoadReport {
         try await larder.load(origin.url("/a"), policy: policy, options: options)
     }
 
@@ -43,7 +43,7 @@ import Testing
     private static func text(_ report: LoadReport) -> String { String(decoding: report.body, as: UTF8.self) }
 
     struct Row: Sendable, CustomTestStringConvertible {
-        let policy: Policy
+        let policy: CachePolicy
         let cacheControl: String
         let source: LoadReport.Source?
         let isNew: Bool

@@ -61,14 +61,14 @@ import Web
              "headers": ["X-Key: 1"], "policy": "protocol", "rules": ["/api/** max-age=600"]}
             """)
         var options = PrefetchOptions()
-        options.scope.exclude = ["*.zip"]
+        options.plan.scope.exclude = ["*.zip"]
         gate.apply(to: &options)
-        #expect(options.scope.extent == .path)
-        #expect(options.scope.depth == 3)
-        #expect(options.scope.exclude == ["*.zip", "*.pdf"])
+        #expect(options.plan.scope.extent == .path)
+        #expect(options.plan.scope.depth == 3)
+        #expect(options.plan.scope.exclude == ["*.zip", "*.pdf"])
         #expect(options.network.headers == ["X-Key: 1"])
         #expect(options.policy == .protocol)
-        #expect(options.rules == ["/api/** max-age=600"])
+        #expect(options.plan.rules == ["/api/** max-age=600"])
     }
 
     @Test func `a manifest that does not say where its site starts is at home where its bundles are`() throws {

@@ -83,7 +83,7 @@ import Web
         origin.on("/three", .page("three"))
         origin.on("/no.png", .file([1], type: "image/png"))
         var options = PrefetchOptions()
-        options.limits.pages = 2
+        options.plan.maxPages = 2
         _ = try await larder.prefetch([origin.url("/")], options: options)
         let limited = try await larder.checkOffline(origin.url("/"))
         #expect(
@@ -117,7 +117,7 @@ import Web
 
     @Test func `what the scope leaves out is not missing`() async throws {
         var options = PrefetchOptions()
-        options.scope.exclude = ["/two"]
+        options.plan.scope.exclude = ["/two"]
         _ = try await larder.prefetch([origin.url("/")], options: options)
         let report = try await larder.checkOffline(origin.url("/"))
         #expect(report.isClean)
@@ -129,7 +129,7 @@ import Web
         origin.on("/one", .page("<iframe src=/frame></iframe><a href=/deep>d</a>"))
         origin.on("/frame", .page("<a href=/deep>d</a>"))
         var options = PrefetchOptions()
-        options.scope.depth = 1
+        options.plan.scope.depth = 1
         _ = try await larder.prefetch([origin.url("/")], options: options)
         let report = try await larder.checkOffline(origin.url("/"))
         #expect(report.isClean, "\(report.text(as: .text))")

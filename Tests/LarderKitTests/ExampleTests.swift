@@ -71,9 +71,9 @@ import Testing
 
     private func prefetching(_ larder: Larder) async throws {
         var options = PrefetchOptions()
-        options.scope.extent = .path
-        options.scope.exclude = ["*.pdf"]
-        options.limits.pages = 500
+        options.plan.scope.extent = .path
+        options.plan.scope.exclude = ["*.pdf"]
+        options.plan.maxPages = 500
         let report = try await larder.prefetch([origin.url("/docs/")], options: options)
         for missing in report.missing { print(missing.url, missing.reason, missing.chain) }
 

@@ -17,7 +17,7 @@ import Testing
         origin.on("/deep", .page("deep"))
         origin.on("/dot.png", .file([1], type: "image/png"))
         var options = PrefetchOptions()
-        options.scope.exclude = ["*.pdf"]
+        options.plan.scope.exclude = ["*.pdf"]
         let report = try await larder.prefetch([origin.url("/")], options: options)
         try #require(report.isPublished)
     }

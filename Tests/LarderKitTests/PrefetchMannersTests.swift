@@ -27,7 +27,7 @@ import Testing
     @Test func `what is not followed has its reason in the report and in explain`() async throws {
         let report = try await prefetch()
         #expect(report.pages == 1)
-        #expect(report.nofollow == .pages)
+        #expect(report.plan.manners.nofollow == .pages)
         #expect(report.skipped.map(\.url) == [origin.url("/a")])
         let explained = try await larder.explain(origin.url("/a"))
         #expect(explained.sites[0].asPage == "skipped: \(report.skipped[0].reason)")
@@ -39,7 +39,7 @@ import Testing
     @Test func `of single links explain looks at each, and an update keeps to what the prefetch was told`() async throws
     {
         origin.on("/", .page("<a href=/a>a</a>"))
-        let first = try await prefetch { $0.nofollow = .links }
+        let first = try await prefetch { $0.plan.nofollow = .links }
         #expect(first.skipped.map(\.url) == [origin.url("/b")])
         #expect(try await !larder.explain(origin.url("/b")).sites[0].isPageFollowed)
         #expect(try await larder.explain(origin.url("/a")).sites[0].isPageFollowed)
@@ -50,13 +50,13 @@ import Testing
 
     @Test func `who ignores robots.txt ignores nofollow, unless it is asked for, and the report says so`() async throws
     {
-        let ignoring = try await prefetch { $0.robots = .ignore }
+        let ignoring = try await prefetch { $0.plan.robots = .ignore }
         #expect(ignoring.pages == 3)
-        #expect(ignoring.robots == .ignore && ignoring.nofollow == .ignore)
+        #expect(ignoring.plan.robots == .ignore && ignoring.plan.manners.nofollow == .ignore)
         #expect(ignoring.json.contains("\"robots\": \"ignore\""))
         let obeying = try await prefetch {
-            $0.robots = .ignore
-            $0.nofollow = .pages
+            $0.plan.robots = .ignore
+            $0.plan.nofollow = .pages
         }
         #expect(obeying.skipped.map(\.url) == [origin.url("/a")])
     }
@@ -64,23 +64,23 @@ import Testing
     @Test func `an update does as the prefetch did, unless it is told otherwise`() async throws {
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /b", type: "text/plain"))
         origin.on("/a", .page("<a href=/b>b</a>"))
-        #expect(try await prefetch { $0.nofollow = .ignore }.skipped.map(\.url) == [origin.url("/b")])
+        #expect(try await prefetch { $0.plan.nofollow = .ignore }.skipped.map(\.url) == [origin.url("/b")])
         var options = PrefetchOptions()
-        options.robots = .ignore
+        options.plan.robots = .ignore
         let lax = try await larder.update(options: options)[0]
-        #expect(lax.robots == .ignore && lax.nofollow == .ignore)
+        #expect(lax.plan.robots == .ignore && lax.plan.manners.nofollow == .ignore)
         #expect(lax.pages == 3)
         options = PrefetchOptions()
-        options.nofollow = .pages
+        options.plan.nofollow = .pages
         let strict = try await larder.update(options: options)[0]
-        #expect(strict.robots == .ignore)
+        #expect(strict.plan.robots == .ignore)
         #expect(strict.skipped.map(\.url) == [origin.url("/a")])
     }
 
     @Test(arguments: [NofollowPolicy.pages, .links])
     func `what was left alone is not missing offline`(nofollow: NofollowPolicy) async throws {
         if nofollow == .links { origin.on("/", .page("<a href=/a rel=nofollow>a</a><img src=/dot.png>")) }
-        #expect(try await prefetch { $0.nofollow = nofollow }.pages == 1)
+        #expect(try await prefetch { $0.plan.nofollow = nofollow }.pages == 1)
         #expect(try await larder.checkOffline(origin.url("/")).isClean)
     }
 
@@ -89,12 +89,12 @@ import Testing
     {
         for page in 1...9 { origin.on("/p\(page)", .page("<a href=/p\(page + 1)>next</a>")) }
         origin.on("/", .page("<a href=/p1>1</a>"))
-        #expect(try await prefetch { $0.limits.pages = 3 }.pages == 3)
+        #expect(try await prefetch { $0.plan.maxPages = 3 }.pages == 3)
         let updated = try await larder.update()
         #expect(updated[0].pages == 3)
         #expect(!updated[0].isContinued)
         origin.forgetRequests()
-        let more = try await prefetch { $0.limits.pages = 6 }
+        let more = try await prefetch { $0.plan.maxPages = 6 }
         #expect(more.pages == 6 && more.isContinued)
         #expect(more.maxPages == 6)
         #expect(origin.requests.map(\.target).filter { $0 != "/robots.txt" } == ["/p3", "/p4", "/p5"])
@@ -111,7 +111,7 @@ import Testing
         origin.on("/late.png", .file([2], type: "image/png"))
         let report = try await prefetch {
             $0.limits.byteCount = 5000
-            $0.connectionsPerHost = 1
+            $0.plan.connectionsPerHost = 1
         }
         #expect(report.isPublished)
         #expect(!report.isComplete)

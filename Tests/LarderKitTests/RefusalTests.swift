@@ -171,7 +171,7 @@ import Testing
     ])
     func `a rule refuses by type, size, status and text`(rule: String) async throws {
         var options = PrefetchOptions()
-        options.rules = [rule]
+        options.plan.rules = [rule]
         let report = try await larder.prefetch([origin.url("/")], options: options)
         #expect(report.missing.map(\.url) == [origin.url("/api/x")])
         #expect(report.missing.first?.reason.contains(rule) == true)
@@ -185,7 +185,7 @@ import Testing
     ])
     func `a rule refuses nothing else`(rule: String) async throws {
         var options = PrefetchOptions()
-        options.rules = [rule]
+        options.plan.rules = [rule]
         #expect(try await larder.prefetch([origin.url("/")], options: options).missing.isEmpty)
         #expect(try held("/api/x") == "an answer")
     }
@@ -195,7 +195,7 @@ import Testing
     ])
     func `what may not be stored is not prefetched`(rule: String, requests: Int) async throws {
         var options = PrefetchOptions()
-        options.rules = [rule]
+        options.plan.rules = [rule]
         let report = try await larder.prefetch([origin.url("/")], options: options)
         #expect(report.isComplete)
         #expect(report.skipped.contains { $0.url == origin.url("/api/x") && $0.reason.contains(rule) })

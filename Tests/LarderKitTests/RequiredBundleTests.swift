@@ -1,4 +1,5 @@
 import Bundles
+import Crawl
 import Digest
 import Glibc
 import Store
@@ -174,8 +175,8 @@ import Web
         #expect(try await shown() == "a")
     }
 
-    @Test(arguments: [Policy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
-    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(policy: Policy)
+    @Test(arguments: [CachePolicy.revalidate, .protocol, .preferCache, .reload, .reloadEndToEnd])
+    func `a bundle that is held with its digest is not asked for, and one that differs is loaded`(policy: CachePolicy)
         async throws
     {
         publish("a")
@@ -236,14 +237,17 @@ import Web
             "/list.xml", .file("<urlset><url><loc>\(origin.url("/lonely"))</loc></url></urlset>", type: "text/xml"))
         origin.on("/lonely", .page("one"))
         var options = PrefetchOptions()
-        options.sitemaps = [origin.url("/list.xml")]
-        options.connectionsPerHost = 3
+        options.plan.sitemaps = [origin.url("/list.xml")]
+        options.plan.connectionsPerHost = 3
         _ = try await larder.prefetch([origin.url("/")], options: options)
         #expect(try await shown("/lonely") == "one")
         origin.on("/lonely", .page("two"))
         _ = try await larder.update()
         #expect(try await shown("/lonely") == "two")
-        var plan = SitePlan(options)
+        var plan = options.plan
+        plan.scope = ScopeOptions(extent: .path, include: ["/a/**"], exclude: ["*.pdf"], depth: 3)
+        (plan.robots, plan.nofollow, plan.noindex) = (.ignore, .links, .obey)
+        (plan.rules, plan.guesses, plan.maxPages) = (["/api/** max-age=600"], false, 7)
         #expect(SitePlan(text: plan.text) == plan)
         plan.manifest = ManifestPlan(place: "/m.json", base: "https://a.test/", format: "weex")
         plan.manifest?.isAlone = true

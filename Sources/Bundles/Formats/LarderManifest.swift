@@ -29,12 +29,12 @@ enum LarderManifest {
 
     private static func wishes(_ root: Node) throws(ManifestError) -> Manifest.Wishes {
         var wishes = Manifest.Wishes()
-        wishes.extent = try root["scope"]?.choice(Manifest.Wishes.Extent.self)
+        wishes.extent = try root["scope"]?.choice(SiteExtent.self)
         wishes.depth = try root["depth"]?.count(of: "links")
         wishes.include = try texts(root["include"])
         wishes.exclude = try texts(root["exclude"])
-        wishes.nofollow = try root["nofollow"]?.choice(Manifest.Wishes.Nofollow.self)
-        wishes.noindex = try root["noindex"]?.choice(Manifest.Wishes.Noindex.self)
+        wishes.nofollow = try root["nofollow"]?.choice(NofollowPolicy.self)
+        wishes.noindex = try root["noindex"]?.choice(RobotsPolicy.self)
         wishes.headers = try texts(root["headers"], check: header)
         wishes.policy = try root["policy"]?.choice(CachePolicy.self)
         wishes.rules = try texts(root["rules"], check: rule)

@@ -128,7 +128,7 @@ extension Frontier {
     /// In the order of their names.
     var lostSessions: [CrawlReport.LostSession] {
         hostNumbers.sorted { $0.key < $1.key }.compactMap { origin, host in
-            hosts[host].session.end.map { CrawlReport.LostSession(origin: origin, place: $0) }
+            hosts[host].session.end.map { CrawlReport.LostSession(origin: origin, login: $0) }
         }
     }
 

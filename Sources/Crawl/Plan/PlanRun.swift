@@ -125,7 +125,7 @@ package struct PlanRun {
     }
 
     private mutating func mayFetch(_ url: WebURL) throws(CrawlError) -> Bool {
-        guard let token = plan.productToken, plan.obeysRobots, !plan.start.contains(url) else { return true }
+        guard let token = plan.productToken, plan.sitePlan.obeysRobots, !plan.start.contains(url) else { return true }
         var gate = gates[url.origin] ?? RobotsGate(for: url, productToken: token)
         if gate.verdict(on: url) == .waits, var next = gate.next(now: .zero) {
             while true {

@@ -1,3 +1,5 @@
+package import Web
+
 /// What is made of what pages ask of crawlers.
 ///
 /// - `nofollow` of a page, in its head or its `X-Robots-Tag`, is said to whoever follows links by machine, and is kept as
@@ -7,20 +9,12 @@
 ///   for its links and not kept. A start is always kept: a person named it.
 /// - What a page needs is never affected.
 package struct PageManners: Sendable, Equatable {
-    package enum Nofollow: String, Sendable, CaseIterable {
-        case ignore
-        /// Where a page says it of all its links.
-        case pages
-        /// Where a single link says it, too.
-        case links
-    }
+    package var nofollow = NofollowPolicy.pages
+    package var noindex = RobotsPolicy.ignore
 
-    package var nofollow = Nofollow.pages
-    package var obeysNoindex = false
-
-    package init(nofollow: Nofollow = .pages, obeysNoindex: Bool = false) {
+    package init(nofollow: NofollowPolicy = .pages, noindex: RobotsPolicy = .ignore) {
         self.nofollow = nofollow
-        self.obeysNoindex = obeysNoindex
+        self.noindex = noindex
     }
 
     /// Whether a link to a page is left alone.

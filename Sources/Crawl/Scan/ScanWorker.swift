@@ -197,7 +197,7 @@ final class ScanWorker {
     /// What the body leads to, by what it asks of crawlers.
     private func read(_ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
-        result.isLeftOut = job.mayBeLeftOut && manners.obeysNoindex && result.directives.contains(.noindex)
+        result.isLeftOut = job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
     }
 

@@ -1,9 +1,12 @@
 /// What a crawl may cost at most; nil for what is not limited.
-package struct CrawlLimits: Sendable, Equatable {
+public struct CrawlLimits: Sendable, Equatable {
+    /// As the site's plan says.
     package var pages: Int?
     /// Over the network.
-    package var byteCount: Int?
-    package var time: Duration?
+    public var byteCount: Int?
+    public var time: Duration?
+
+    public init() {}
 
     package init(pages: Int? = nil, byteCount: Int? = nil, time: Duration? = nil) {
         self.pages = pages

@@ -27,10 +27,10 @@ final class AppLoad {
 
     /// - Parameter policy: nil for what rules say, else `protocol`.
     init(
-        _ larder: Larder, _ policy: Policy?, _ options: LoadOptions, _ interruption: Interruption
+        _ larder: Larder, _ policy: CachePolicy?, _ options: LoadOptions, _ interruption: Interruption
     ) throws(LarderError) {
         self.larder = larder
-        self.policy = policy.flatMap { CachePolicy(rawValue: $0.rawValue) }
+        self.policy = policy
         self.options = options
         self.interruption = interruption
         ownRules = try CacheRules(texts: options.rules)

@@ -19,7 +19,7 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` for what is no http or https URL; `.machine` when nothing may be shown: the
     ///   server does not answer, or nothing is held and the policy asks nobody. What a server answers is no error.
     public func load(
-        _ url: String, policy: Policy? = nil, options: LoadOptions = LoadOptions()
+        _ url: String, policy: CachePolicy? = nil, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
         let url = try Self.startURL(url)
         return try await loading { (interruption) throws(LarderError) in

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Crawl
 
 /// Where to look for the bundles of a manifest.
 public struct CheckOptions: Sendable {
@@ -47,4 +48,15 @@ public struct CheckOptions: Sendable {
     public static var formats: [String] { ManifestFormat.names }
 
     public init() {}
+}
+
+extension ManifestPlan {
+    /// - Parameter network: how to ask for it.
+    func checkOptions(_ network: NetworkOptions? = nil) -> CheckOptions {
+        var options = CheckOptions()
+        options.network = network
+        options.bases = base.map { [$0] } ?? []
+        options.format = format
+        return options
+    }
 }

@@ -37,7 +37,7 @@ extension Larder {
         do throws(PatternMistake) {
             let explanation = try Explanation(
                 of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,
-                obeysRobots: settings.robots == .obey, productToken: productToken, robots: robots,
+                obeysRobots: settings.obeysRobots, productToken: productToken, robots: robots,
                 isMarkedNofollow: isMarked)
             return ExplainReport.Site(
                 name: site.name, asPage: explanation.asPage.description, isPageFollowed: explanation.asPage.isFollowed,

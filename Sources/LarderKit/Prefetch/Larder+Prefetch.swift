@@ -104,30 +104,23 @@ extension Larder {
     }
 
     func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
-        let settings = SitePlan(options)
         var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
         plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
-        plan.connectionsPerHost = options.connectionsPerHost ?? plan.connectionsPerHost
+        plan.sitePlan = options.plan
         plan.patience = options.patience
-        plan.fetch.connectionsPerHost = plan.connectionsPerHost
-        for sitemap in options.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
-        plan.scope = settings.scope
-        plan.limits = CrawlLimits(
-            pages: options.limits.pages, byteCount: options.limits.byteCount, time: options.limits.time)
+        for sitemap in options.plan.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
+        plan.limits = options.limits
+        plan.limits.pages = options.plan.maxPages
         plan.scanThreads = options.scanThreads
         plan.productToken = Self.productToken
-        plan.obeysRobots = settings.robots == .obey
-        plan.manners = settings.manners
-        plan.followsGuesses = options.guesses
         plan.mayReachPrivate = options.network.mayReachPrivate
-        plan.rules = try CacheRules(texts: options.rules)
+        plan.rules = try CacheRules(texts: options.plan.rules)
         plan.rules.inspection = .refusingStandIns
-        plan.settings = settings.text
-        guard let policy = CachePolicy(rawValue: options.policy.rawValue), policy != .offline else {
+        guard options.policy != .offline else {
             throw LarderError(
                 .input, "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch")
         }
-        plan.policy = policy
+        plan.policy = options.policy
         if let progress = options.progress {
             let meter = Mutex(ProgressMeter(site: site.href))
             plan.progress = { figures in progress(meter.withLock { $0.measure(figures) }) }

@@ -1,29 +1,13 @@
-internal import Crawl
+public import Crawl
 internal import Web
 
-/// What a prefetch did, and everything that it did not get.
+/// What a prefetch did, and everything that it did not get: the figures of the crawl, such as `pages` and `wireByteCount`, and
+/// what became of the visit.
+@dynamicMemberLookup
 public struct PrefetchReport: Sendable, Equatable {
-    public let site: String
-    public let visit: Int64
-    /// It went on with what an interrupted run had.
-    public let isContinued: Bool
-    public let isInterrupted: Bool
-    /// What was fetched is what the larder shows from now on.
-    public let isPublished: Bool
-    public let pages: Int
-    public let requisites: Int
-    public let redirects: Int
-    /// What looked like a link in a script and led to nothing. Nothing is missing for it.
-    public let wrongGuesses: Int
-    public let requests: Int
-    /// What came over the network.
-    public let wireByteCount: Int
-    /// The bodies that came, without content coding.
-    public let bodyByteCount: Int
-    /// What the servers said is still as it is held, and the bodies that were therefore not sent.
-    public let confirmed: Int
-    public let savedByteCount: Int
-    public let elapsed: Duration
+    private let crawl: CrawlReport
+    /// How the site was prefetched.
+    public let plan: SitePlan
     /// In the order of their names.
     public let hosts: [Host]
     /// Which limit ended the run, or kept pages out of it.
@@ -32,20 +16,8 @@ public struct PrefetchReport: Sendable, Equatable {
     public let maxPages: Int?
     /// Patterns of pages that were stopped, since they lead nowhere new.
     public let traps: [String]
-    /// Certificates were not looked at.
-    public let isInsecure: Bool
-    /// Whether robots.txt was obeyed, and what was made of `nofollow` and `noindex`.
-    public let robots: RobotsPolicy
-    public let nofollow: NofollowPolicy
-    public let noindex: RobotsPolicy
-    /// It is complete, and not as it has to be, by its manifest or by what came: the visit before goes on being served.
-    public let isHeldBack: Bool
-    /// That is so since less than half of the pages of the visit before came: something else may have answered for the site.
-    public let hasShrunk: Bool
-    /// That is so since a login, or a portal, answered in place of the site: what stands in its way.
+    /// It was held back since a login, or a portal, answered in place of the site: what stands in its way.
     public let wall: String?
-    /// Hosts that knew the user and ceased to on the way: their pages began to lead to a login, and they were asked no more.
-    public let lostSessions: [LostSession]
     /// What a manifest's bundles are in the visit; nil where no manifest was given.
     public internal(set) var check: CheckReport?
     /// Why the site's manifest could not be had, so that the last known one held; nil where it could, or there is none.
@@ -64,13 +36,6 @@ public struct PrefetchReport: Sendable, Equatable {
 
         /// The same in universal time: `2026-01-31T12:00:00Z`.
         public var date: String { HTTPDate(secondsSinceEpoch: since).iso8601 }
-    }
-
-    public struct LostSession: Sendable, Equatable {
-        /// `https://example.com`
-        public let origin: String
-        /// Where its pages led.
-        public let login: String
     }
 
     /// Asked for, and not got.
@@ -112,26 +77,18 @@ public struct PrefetchReport: Sendable, Equatable {
 
     /// Nothing that a page needs is missing and nothing failed. A page that the site itself says is gone is no failure.
     public var isComplete: Bool {
-        !isInterrupted && isPublished && missing.allSatisfy { $0.isGone && !$0.isRequisite }
+        !crawl.isInterrupted && crawl.isPublished && missing.allSatisfy { $0.isGone && !$0.isRequisite }
             && !skipped.contains { $0.isRequisite && $0.isOverLimit }
     }
 
-    init(_ report: CrawlReport, _ plan: CrawlPlan) {
-        site = report.site
-        visit = report.visit
-        isContinued = report.isContinued
-        isInterrupted = report.isInterrupted
-        isPublished = report.isPublished
-        pages = report.pages
-        requisites = report.requisites
-        redirects = report.redirects
-        wrongGuesses = report.wrongGuesses
-        requests = report.requests
-        wireByteCount = report.wireByteCount
-        bodyByteCount = report.bodyByteCount
-        confirmed = report.confirmed
-        savedByteCount = report.savedByteCount
-        elapsed = report.elapsed
+    public subscript<Value>(dynamicMember figure: KeyPath<CrawlReport, Value>) -> Value { crawl[keyPath: figure] }
+
+    init(_ report: CrawlReport, _ plan: SitePlan) {
+        var figures = report
+        // They are told below.
+        (figures.missing, figures.skipped) = ([], [])
+        crawl = figures
+        self.plan = plan
         hosts = report.hosts.sorted { $0.key < $1.key }.map { name, tally in
             Host(
                 name: name, requests: tally.requests, failures: tally.failures, byteCount: tally.byteCount,
@@ -140,14 +97,7 @@ public struct PrefetchReport: Sendable, Equatable {
         limit = report.limit?.description
         maxPages = if case .pages(let count) = report.limit { count } else { nil }
         traps = report.traps.map(\.description)
-        isInsecure = report.isInsecure
-        robots = plan.obeysRobots ? .obey : .ignore
-        nofollow = NofollowPolicy(rawValue: plan.manners.nofollow.rawValue) ?? .pages
-        noindex = plan.manners.obeysNoindex ? .obey : .ignore
-        isHeldBack = report.isHeldBack
-        hasShrunk = report.hasShrunk
         wall = report.wall?.description
-        lostSessions = report.lostSessions.map { LostSession(origin: $0.origin, login: $0.place) }
         missing = report.missing.map { missing in
             Missing(
                 url: missing.url.href, isRequisite: missing.isRequisite, reason: missing.failure.description,
@@ -165,31 +115,31 @@ public struct PrefetchReport: Sendable, Equatable {
     public var json: String {
         var writer = JSONWriter(.pretty)
         writer.object { object in
-            object.member("site", site)
-            object.member("visit", visit)
-            object.member("continued", isContinued)
-            object.member("interrupted", isInterrupted)
-            object.member("published", isPublished)
+            object.member("site", crawl.site)
+            object.member("visit", crawl.visit)
+            object.member("continued", crawl.isContinued)
+            object.member("interrupted", crawl.isInterrupted)
+            object.member("published", crawl.isPublished)
             object.member("complete", isComplete)
-            object.member("pages", pages)
-            object.member("requisites", requisites)
-            object.member("redirects", redirects)
-            object.member("wrongGuesses", wrongGuesses)
-            object.member("requests", requests)
-            object.member("wireBytes", wireByteCount)
-            object.member("bodyBytes", bodyByteCount)
-            object.member("confirmed", confirmed)
-            object.member("savedBytes", savedByteCount)
-            object.member("insecure", isInsecure)
-            object.member("robots", robots.rawValue)
-            object.member("nofollow", nofollow.rawValue)
-            object.member("noindex", noindex.rawValue)
-            object.member("heldBack", isHeldBack)
-            object.member("shrunk", hasShrunk)
+            object.member("pages", crawl.pages)
+            object.member("requisites", crawl.requisites)
+            object.member("redirects", crawl.redirects)
+            object.member("wrongGuesses", crawl.wrongGuesses)
+            object.member("requests", crawl.requests)
+            object.member("wireBytes", crawl.wireByteCount)
+            object.member("bodyBytes", crawl.bodyByteCount)
+            object.member("confirmed", crawl.confirmed)
+            object.member("savedBytes", crawl.savedByteCount)
+            object.member("insecure", crawl.isInsecure)
+            object.member("robots", (plan.robots ?? .obey).rawValue)
+            object.member("nofollow", plan.manners.nofollow.rawValue)
+            object.member("noindex", plan.manners.noindex.rawValue)
+            object.member("heldBack", crawl.isHeldBack)
+            object.member("shrunk", crawl.hasShrunk)
             object.memberIfPresent("wall", wall)
             object.member("lostSessions") { list in
                 list.array { array in
-                    for session in lostSessions {
+                    for session in crawl.lostSessions {
                         array.object { object in
                             object.member("origin", session.origin)
                             object.member("login", session.login)
@@ -206,7 +156,7 @@ public struct PrefetchReport: Sendable, Equatable {
             object.member("hosts") { list in
                 list.array { array in for host in hosts { host.write(to: &array) } }
             }
-            object.member("seconds", elapsed / .seconds(1))
+            object.member("seconds", crawl.elapsed / .seconds(1))
             object.member("missing") { list in
                 list.array { array in for item in missing { item.write(to: &array) } }
             }

@@ -50,7 +50,7 @@ struct SiteRun {
     func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
         let held = SitePlan(text: site.settings)
         var own = options
-        held.apply(to: &own)
+        own.plan = options.plan.over(held)
         var start: [WebURL] = []
         for url in site.start { start.append(try Larder.startURL(url)) }
         let name: WebURL
@@ -156,7 +156,7 @@ struct SiteRun {
         var plan = try larder.plan(site: site, start: start, options)
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
-            SitePlan(text: held.settings).scope == plan.scope, held.start == start.map(\.href)
+            SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
         do throws(StoreError) {
             let pages = try StoreReader(larder.folder).pageCount(of: held)
@@ -183,9 +183,7 @@ struct SiteRun {
         _ plan: CrawlPlan, _ manifest: ManifestPlan, _ found: FoundManifest, only bundles: [WebURL]? = nil
     ) throws(LarderError) -> PrefetchReport {
         var plan = plan
-        var settings = SitePlan(text: plan.settings)
-        settings.manifest = manifest
-        plan.settings = settings.text
+        plan.sitePlan.manifest = manifest
         let gate = found.gate
         plan.requisites = bundles ?? gate.bundles
         plan.required = gate.requirements
@@ -196,7 +194,6 @@ struct SiteRun {
             plan.refusesWalls = false
             plan.followsLinks = manifest.hasRequisites
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
-            plan.scope.depth = 0
             plan.productToken = nil
         }
         let verdict = GateVerdict()
@@ -230,7 +227,7 @@ struct SiteRun {
             let crawl = try Crawl(plan, interruption: interruption).run()
             unanswered = crawl.unansweredMisses
             try keep(LeftOut(crawl), plan)
-            report = PrefetchReport(crawl, plan)
+            report = PrefetchReport(crawl, plan.sitePlan)
             report.unansweredMisses = unanswered.count
         } catch {
             throw LarderError(error, kept: keptCount(of: plan.site))
@@ -262,7 +259,7 @@ struct SiteRun {
     /// For whoever asks later why a page is not there.
     private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
         guard let leftOut else { return }
-        var settings = SitePlan(text: plan.settings)
+        var settings = plan.sitePlan
         settings.leftOut = leftOut
         do throws(StoreError) {
             try StoreWriter(larder.folder).keep(settings: settings.text, ofSite: plan.site)

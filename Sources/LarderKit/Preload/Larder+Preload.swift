@@ -103,9 +103,9 @@ extension SiteRun {
     ) throws(LarderError) {
         var own = PrefetchOptions()
         let known = plan(ofSite: place.site.href)
-        known?.apply(to: &own)
+        if let known { own.plan = own.plan.over(known) }
         own.network = options.network
-        own.connectionsPerHost = options.connectionsPerHost ?? own.connectionsPerHost
+        own.plan.connectionsPerHost = options.connectionsPerHost ?? own.plan.connectionsPerHost
         own.willStore = options.willStore
         own.progress = options.progress
         own.fetched = options.fetched
@@ -118,9 +118,7 @@ extension SiteRun {
         var crawlPlan = try larder.plan(site: place.site, start: place.start, own)
         crawlPlan.startsAtRequisites = true
         crawlPlan.followsLinks = place.manifest.hasRequisites
-        var settings = SitePlan(text: crawlPlan.settings)
-        settings.leftOut = known?.leftOut
-        crawlPlan.settings = settings.text
+        crawlPlan.sitePlan.leftOut = known?.leftOut
         // What is left over stays so until a run has looked for it to its end.
         var manifest = place.manifest
         manifest.isWhole = before?.isWhole ?? true

@@ -1,5 +1,5 @@
-internal import Serve
-internal import Web
+public import Serve
+public import Web
 
 /// How a larder is shown.
 public struct ServeOptions: Sendable {
@@ -15,14 +15,14 @@ public struct ServeOptions: Sendable {
     /// Shows other machines what was fetched with credentials, too.
     public var showsPrivate = false
 
-    /// How what is held and servers share the work, by its name. `offline` asks no server, whatever a request or a rule says.
-    public var policy = "offline"
+    /// How what is held and servers share the work. `offline` asks no server, whatever a request or a rule says.
+    public var policy = CachePolicy.offline
     /// How servers are asked, where the policy has them asked.
     public var network = NetworkOptions()
 
-    /// When held bodies are hashed before they are shown: `once`, `always` or `never`. They were when they came, so that this
-    /// finds what became of them on the disk.
-    public var verification = "never"
+    /// When held bodies are hashed before they are shown. They were when they came, so that this finds what became of them on
+    /// the disk.
+    public var verification = Verification.never
 
     /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help rules`.
     public var rules: [String] = []
@@ -33,10 +33,6 @@ public struct ServeOptions: Sendable {
     public var sizeLimit: Int64?
     /// Serves a larder that is not there yet, for whoever is about to stock it.
     public var mayBeEmpty = false
-
-    public static var verifications: [String] { Verification.allCases.map(\.rawValue) }
-
-    public static var policies: [String] { CachePolicy.allCases.map(\.rawValue) }
 
     public init() {}
 
@@ -61,15 +57,6 @@ public struct ServeOptions: Sendable {
                     .input, "other machines can only be shown one site: name it with --at-root SITE")
             }
             options.address = known
-        }
-        guard let policy = CachePolicy(rawValue: policy) else {
-            throw LarderError(
-                .input, "\"\(policy)\" is no policy: choose one of \(Self.policies.joined(separator: ", "))")
-        }
-        guard let verification = Verification(rawValue: verification) else {
-            throw LarderError(
-                .input,
-                "\"\(verification)\" is no time to verify: choose one of \(Self.verifications.joined(separator: ", "))")
         }
         options.rules = try CacheRules(texts: rules).rules
         options.patience = patience

@@ -17,7 +17,7 @@ enum PrefetchSummary {
                     + "fetched again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
-        if report.robots == .ignore { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
+        if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
         lines += hosts(report)
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }

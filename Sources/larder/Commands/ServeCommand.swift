@@ -26,10 +26,10 @@ enum ServeCommand {
         var options = ServeOptions()
         options.root = arguments.text(.atRoot)
         options.address = arguments.text(.listen)
-        options.policy = arguments.text(.policy) ?? options.policy
+        options.policy = try arguments.choice(.policy) ?? options.policy
         options.rules = arguments.texts(.rule)
         options.patience = try arguments.time(.patience) ?? options.patience
-        options.verification = arguments.text(.verify) ?? options.verification
+        options.verification = try arguments.choice(.verify) ?? options.verification
         options.sizeLimit = try arguments.size(.maxSize)?.byteCount
         options.hasShim = !arguments.has(.noShim)
         options.allowsNetwork = arguments.has(.allowNetwork)

@@ -4,25 +4,30 @@ extension Arguments {
     /// What the options say of a prefetch, as far as they do.
     func prefetchOptions() throws(UsageError) -> PrefetchOptions {
         var options = PrefetchOptions()
-        options.scope.extent = try choice(.scope) ?? .host
-        options.scope.include = texts(.include)
-        options.scope.exclude = texts(.exclude)
-        options.scope.depth = try numberIfGiven(.depth, in: 0...65_000)
-        options.sitemaps = texts(.sitemap)
-        options.guesses = !has(.noGuesses)
-        options.connectionsPerHost = try numberIfGiven(.perHost, in: 1...256)
-        options.robots = try choice(.robots)
-        options.nofollow = try choice(.nofollow)
-        options.noindex = try choice(.noindex)
-        options.limits.pages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
+        options.plan = try sitePlan()
         options.limits.byteCount = try byteCount(.maxBytes)
         options.limits.time = try time(.maxTime)
         if let patience = try time(.hostPatience) { options.patience = patience }
         options.policy = try choice(.fetchPolicy) ?? .revalidate
-        options.rules = texts(.rule)
         options.allowsShrinking = has(.allowShrink)
         options.network = try networkOptions()
         return options
+    }
+
+    private func sitePlan() throws(UsageError) -> SitePlan {
+        var plan = SitePlan()
+        plan.scope = ScopeOptions(
+            extent: try choice(.scope) ?? .host, include: texts(.include), exclude: texts(.exclude),
+            depth: try numberIfGiven(.depth, in: 0...65_000))
+        plan.sitemaps = texts(.sitemap)
+        plan.rules = texts(.rule)
+        plan.guesses = !has(.noGuesses)
+        plan.connectionsPerHost = try numberIfGiven(.perHost, in: 1...256)
+        plan.robots = try choice(.robots)
+        plan.nofollow = try choice(.nofollow)
+        plan.noindex = try choice(.noindex)
+        plan.maxPages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
+        return plan
     }
 
     func networkOptions() throws(UsageError) -> NetworkOptions {

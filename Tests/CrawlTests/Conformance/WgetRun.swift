@@ -83,14 +83,14 @@ struct WgetRun {
         plan.fetch.cookies = CookieOptions()
         plan.fetch.strictTransport = nil
         // wget asks for one thing after the other, and some of its tests count on that.
-        plan.connectionsPerHost = 1
+        plan.sitePlan.connectionsPerHost = 1
         plan.productToken = wget.isRecursive ? "Wget" : nil
-        plan.obeysRobots = !wget.words.contains("robots=off")
-        plan.scope.depth = wget.isRecursive ? nil : wget.words.contains("-i") ? 1 : 0
-        if wget.words.contains("-rH") { plan.scope.include = ["regex:^http"] }
-        if wget.words.contains("--https-only") { plan.scope.exclude = ["regex:^http:"] }
-        if wget.words.contains("-l2") { plan.scope.depth = 2 }
-        if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil { plan.scope.extent = .path }
+        plan.sitePlan.robots = wget.words.contains("robots=off") ? .ignore : .obey
+        plan.sitePlan.scope.depth = wget.isRecursive ? nil : wget.words.contains("-i") ? 1 : 0
+        if wget.words.contains("-rH") { plan.sitePlan.scope.include = ["regex:^http"] }
+        if wget.words.contains("--https-only") { plan.sitePlan.scope.exclude = ["regex:^http:"] }
+        if wget.words.contains("-l2") { plan.sitePlan.scope.depth = 2 }
+        if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil { plan.sitePlan.scope.extent = .path }
         plan.fetch.sendsReferrer = true
         if let user = wget.value(of: "--user") ?? login?.user {
             let password = wget.value(of: "--password") ?? login?.password ?? ""

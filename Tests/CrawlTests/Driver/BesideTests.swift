@@ -49,7 +49,7 @@ import Web
                 return answer.delayed(.milliseconds(5))
             }
         }
-        let report = try bench.crawl { $0.connectionsPerHost = 4 }
+        let report = try bench.crawl { $0.sitePlan.connectionsPerHost = 4 }
         let collected = try results.withLock { try $0.map { try $0.get() } }
         #expect(collected.count == 2)
         // What is being crawled stays, whatever the limit; of what is not, all goes that has to.

@@ -100,7 +100,7 @@ import Web
         origin.on("/", .page("<img src=/a.png><img src=/b.png><a href=/p1>1</a>"))
         origin.on("/a.png", .file([UInt8](repeating: 1, count: 9000), type: "image/png"))
         let report = try bench.crawl {
-            $0.connectionsPerHost = 1
+            $0.sitePlan.connectionsPerHost = 1
             $0.limits.byteCount = 5000
         }
         #expect(report.skipped.filter(\.isRequisite).map(\.url.path) == ["/b.png"])
@@ -132,7 +132,7 @@ import Web
         // By the first way the pages are too deep; the second way is found last.
         origin.on("/", .page("<a href=/p1>1</a><a href=/slow>s</a>"))
         origin.on("/slow") { _ in .page("<a href=/p3>3</a>").delayed(.milliseconds(500)) }
-        let report = try bench.crawl { $0.scope.depth = 4 }
+        let report = try bench.crawl { $0.sitePlan.scope.depth = 4 }
         #expect(try bench.text("/p5") != nil)
         #expect(try bench.text("/p6") == nil)
         #expect(report.skips == ["/p6: deeper than --depth 4"])
@@ -141,7 +141,7 @@ import Web
     @Test func `guesses are left out where they are not wanted`() throws {
         origin.on("/", .page("<script src=/a.js></script>"))
         origin.on("/a.js", .file("fetch('/api/maybe.json')", type: "text/javascript"))
-        let report = try bench.crawl { $0.followsGuesses = false }
+        let report = try bench.crawl { $0.sitePlan.guesses = false }
         #expect(report.skips == ["/api/maybe.json: no sure link"])
         #expect(bench.count("/api/maybe.json") == 0)
     }

@@ -29,16 +29,16 @@ import Web
     private static let nofollow = "marked as nofollow where it is linked (--nofollow ignore follows it)"
 
     @Test(arguments: [
-        (PageManners.Nofollow.ignore, ["/: on another host"], true, true),
+        (NofollowPolicy.ignore, ["/: on another host"], true, true),
         (.pages, ["/: on another host", "/hidden: \(nofollow)"], true, false),
         (.links, ["/: on another host", "/hidden: \(nofollow)", "/ugc: \(nofollow)"], false, false),
     ])
     func `a page's wish holds for its pages and not for what it needs`(
-        nofollow: PageManners.Nofollow, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
+        nofollow: NofollowPolicy, skips: [String], isUGCHeld: Bool, isHiddenHeld: Bool
     ) throws {
         for _ in 1...2 {
             // The second visit knows it from what is held.
-            let report = try bench.crawl { $0.manners.nofollow = nofollow }
+            let report = try bench.crawl { $0.sitePlan.nofollow = nofollow }
             #expect(report.skips == skips)
             #expect(report.isPublished)
             #expect(try (bench.text("/ugc") != nil) == isUGCHeld)
@@ -82,7 +82,7 @@ import Web
         other.origin.on("/open", .page("<meta name=robots content=noindex><a href=/hidden><img src=/dot.png>"))
         other.origin.on("/hidden", .page("hidden"))
         for _ in 1...2 {
-            let report = try other.crawl { $0.manners.obeysNoindex = true }
+            let report = try other.crawl { $0.sitePlan.noindex = .obey }
             #expect(report.pages == 2)
             #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
             #expect(report.misses == [])
@@ -91,7 +91,7 @@ import Web
             #expect(other.count("/dot.png") == 0)
         }
         // What is held from before is not kept in the new visit.
-        let report = try bench.crawl { $0.manners.obeysNoindex = true }
+        let report = try bench.crawl { $0.sitePlan.noindex = .obey }
         #expect(report.skips == ["/open: says noindex: read for its links and not kept"])
         #expect(try bench.stored("/open")?.visit != report.visit)
         #expect(report.pages == 3)
@@ -101,7 +101,7 @@ import Web
         origin.on("/", .page("<a href=/frame>f</a><a href=/slow>s</a>"))
         origin.on("/frame", .page("<meta name=robots content=noindex>frame"))
         origin.on("/slow") { _ in .page("<iframe src=/frame></iframe>").delayed(.milliseconds(300)) }
-        let report = try bench.crawl { $0.manners.obeysNoindex = true }
+        let report = try bench.crawl { $0.sitePlan.noindex = .obey }
         #expect(report.skips == [])
         #expect(try bench.text("/frame")?.hasSuffix("frame") == true)
     }

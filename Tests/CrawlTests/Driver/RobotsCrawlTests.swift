@@ -44,7 +44,7 @@ import Web
         origin.on("/robots.txt", .file("User-agent: *\nDisallow: /\nSitemap: /map.txt", type: "text/plain"))
         origin.on("/map.txt", .file(origin.url("/listed"), type: "text/plain"))
         origin.on("/listed", .page("listed"))
-        let report = try bench.politeCrawl { $0.obeysRobots = false }
+        let report = try bench.politeCrawl { $0.sitePlan.robots = .ignore }
         #expect(report.skips == [])
         #expect(report.pages == 4)
         #expect(try bench.text("/listed") == "listed")

@@ -51,7 +51,7 @@ import Web
 
     private func crawl(hasSession: Bool = true) throws -> CrawlReport {
         try bench.crawl { plan in
-            plan.connectionsPerHost = 2
+            plan.sitePlan.connectionsPerHost = 2
             if hasSession { try plan.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1") }
         }
     }

@@ -104,7 +104,7 @@ import Web
         origin.otherwise { [map = map("/p1")] _ in .file(map, type: "text/xml") }
         let limited = try bench.politeCrawl { $0.limits.pages = 1 }
         #expect(limited.requests <= 5)
-        let flat = try bench.politeCrawl { $0.scope.depth = 0 }
+        let flat = try bench.politeCrawl { $0.sitePlan.scope.depth = 0 }
         #expect(flat.requests <= 5)
     }
 

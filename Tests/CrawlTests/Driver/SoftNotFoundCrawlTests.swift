@@ -85,7 +85,7 @@ import Web
         origin.on("/", .page("\(links)<p>\(Self.words("welcome"))"))
         origin.otherwise { _ in .page("<title>Shop</title><p>\(Self.words("oops"))") }
         // One after the other: those that are read before anybody doubts are not told by their words.
-        let report = try bench.crawl { $0.connectionsPerHost = 1 }
+        let report = try bench.crawl { $0.sitePlan.connectionsPerHost = 1 }
         #expect(report.missing.count > 20)
         #expect(report.missing.count + report.pages == 41)
         #expect(report.missing.allSatisfy { $0.failure == .softNotFound })

@@ -52,7 +52,7 @@ import Web
     @Test func `nor is a robots.txt asked for where no page may be`() throws {
         bench.origin.on("/", .page("<a href=\(secret.url("/page"))>p</a>"))
         let report = try crawl { plan in
-            plan.scope.include = ["127.0.0.1:\(secret.port)/**"]
+            plan.sitePlan.scope.include = ["127.0.0.1:\(secret.port)/**"]
             plan.productToken = "larder"
         }.report
         #expect(secret.requests.isEmpty)
@@ -82,7 +82,7 @@ import Web
             plan.missed = [try #require(CrawlPlan.Missed(miss))]
             plan.productToken = "larder"
             plan.mayReachPrivate = `case`.who == "allowed"
-            plan.scope.include = ["127.0.0.1:\(secret.port)/**"]
+            plan.sitePlan.scope.include = ["127.0.0.1:\(secret.port)/**"]
         }
         #expect(report.misses == [])
         #expect(report.wrongGuesses == 0)

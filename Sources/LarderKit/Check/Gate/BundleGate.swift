@@ -84,18 +84,18 @@ struct BundleGate: Sendable {
     /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
     func apply(to options: inout PrefetchOptions) {
         let wishes = manifest.manifest.wishes
-        if let extent = wishes.extent.flatMap({ PrefetchScope.Extent(rawValue: $0.rawValue) }) {
-            options.scope.extent = extent
-        }
-        if let depth = wishes.depth { options.scope.depth = depth }
+        var plan = options.plan
+        plan.scope.extent = wishes.extent ?? plan.scope.extent
+        plan.scope.depth = wishes.depth ?? plan.scope.depth
         // What an earlier run was told is said again.
-        options.scope.include += wishes.include.filter { !options.scope.include.contains($0) }
-        options.scope.exclude += wishes.exclude.filter { !options.scope.exclude.contains($0) }
-        if let nofollow = wishes.nofollow { options.nofollow = NofollowPolicy(rawValue: nofollow.rawValue) }
-        if let noindex = wishes.noindex.flatMap({ RobotsPolicy(rawValue: $0.rawValue) }) { options.noindex = noindex }
+        plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
+        plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
+        plan.nofollow = wishes.nofollow ?? plan.nofollow
+        plan.noindex = wishes.noindex ?? plan.noindex
+        plan.rules += wishes.rules.filter { !plan.rules.contains($0) }
+        options.plan = plan
         options.network.headers += wishes.headers
-        options.rules += wishes.rules.filter { !options.rules.contains($0) }
-        if let policy = wishes.policy.flatMap({ Policy(rawValue: $0.rawValue) }) { options.policy = policy }
+        options.policy = wishes.policy ?? options.policy
     }
 
     /// What is to be fetched beside the pages: no page may link to it.

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Crawl
 internal import Store
 internal import Synchronization
 internal import Web

@@ -33,7 +33,7 @@ struct OfflineWalk {
         self.reader = reader
         self.limit = limit
         self.scope = scope
-        obeysRobots = settings.robots == .obey
+        obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
     }
@@ -143,7 +143,7 @@ struct OfflineWalk {
             if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
             if try isNofollowed(url) { return .leftOut("what links to it says nofollow") }
         }
-        let doubt = manners.obeysNoindex && !node.isRequisite ? ", perhaps since it says noindex" : ""
+        let doubt = manners.noindex == .obey && !node.isRequisite ? ", perhaps since it says noindex" : ""
         return .missing("the larder does not hold it" + doubt)
     }
 

@@ -2,7 +2,7 @@ internal import Store
 internal import Synchronization
 
 /// When held bodies are hashed before they are shown.
-package enum Verification: String, Sendable, CaseIterable {
+public enum Verification: String, Sendable, CaseIterable {
     /// The first time that this server shows them.
     case once
     /// Each time; nothing is kept ready then.

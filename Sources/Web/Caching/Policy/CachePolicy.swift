@@ -1,6 +1,6 @@
 /// How stored responses and the network share the work. The names are the same in the library, the command and the portal;
 /// most have a counterpart in NSURLRequest.CachePolicy.
-package enum CachePolicy: String, Sendable, CaseIterable {
+public enum CachePolicy: String, Sendable, CaseIterable {
     /// RFC 9111: what is fresh is served, what is stale is validated, what is missing is loaded.
     case `protocol`
     /// What is stored is served, however old; only what is missing is loaded.

@@ -1,0 +1,194 @@
+internal import Glibc
+public import Web
+
+/// How a site is prefetched: said on a command line, in a file of settings or by a manifest, stored with the site, and used by
+/// whoever fetches for it later. Nothing in it is secret, and nothing is about one run alone.
+public struct SitePlan: Sendable, Equatable {
+    public var scope = ScopeOptions()
+    /// Lists of pages beside those that robots.txt names.
+    public var sitemaps: [String] = []
+    /// Nil for `obey`; in an update, for what held the last time, as with the two below.
+    public var robots: RobotsPolicy?
+    /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is ignored.
+    public var nofollow: NofollowPolicy?
+    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for `ignore`.
+    public var noindex: RobotsPolicy?
+    /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
+    public var rules: [String] = []
+    /// Scripts' strings that may be links are tried.
+    public var guesses = true
+    /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none, goes on beyond.
+    public var maxPages: Int?
+    /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last time.
+    public var connectionsPerHost: Int?
+    /// Nil for a site whose bundles nobody vouches for.
+    package var manifest: ManifestPlan?
+    /// What the last visit left out, by a limit or for a trap; nil when it left out nothing.
+    package var leftOut: LeftOut?
+
+    public init() {}
+
+    /// What is missing, or of another kind than it should be, is as if nothing had been said.
+    package init(text: String) {
+        guard let json = try? JSONValue.parse(text.utf8.span) else { return }
+        func texts(_ key: String) -> [String] { json[key]?.array?.compactMap(\.string) ?? [] }
+        scope = ScopeOptions(
+            extent: json["scope"]?.string.flatMap(SiteExtent.init) ?? .host, include: texts("include"),
+            exclude: texts("exclude"), depth: json["depth"]?.int)
+        sitemaps = texts("sitemaps")
+        robots = json["robots"]?.string.flatMap(RobotsPolicy.init)
+        rules = texts("rules")
+        guesses = json["guesses"]?.bool ?? true
+        nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
+        noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init)
+        maxPages = json["maxPages"]?.int
+        connectionsPerHost = json["perHost"]?.int
+        manifest = json["manifest"].flatMap { ManifestPlan($0) }
+        leftOut = json["leftOut"].map { LeftOut($0) }
+    }
+
+    /// Only what differs from the usual is written.
+    package var text: String {
+        var writer = JSONWriter()
+        writer.object { object in
+            if scope.extent != .host { object.member("scope", scope.extent.rawValue) }
+            if !scope.include.isEmpty { object.member("include", scope.include) }
+            if !scope.exclude.isEmpty { object.member("exclude", scope.exclude) }
+            if let depth = scope.depth { object.member("depth", depth) }
+            if !sitemaps.isEmpty { object.member("sitemaps", sitemaps) }
+            if let robots, robots != .obey { object.member("robots", robots.rawValue) }
+            if !rules.isEmpty { object.member("rules", rules) }
+            if !guesses { object.member("guesses", guesses) }
+            object.memberIfPresent("nofollow", nofollow?.rawValue)
+            if let noindex, noindex != .ignore { object.member("noindex", noindex.rawValue) }
+            if let maxPages { object.member("maxPages", maxPages) }
+            if let connectionsPerHost { object.member("perHost", connectionsPerHost) }
+            if let manifest { object.member("manifest") { manifest.write(to: &$0) } }
+            if let leftOut { object.member("leftOut") { leftOut.write(to: &$0) } }
+        }
+        return writer.text
+    }
+
+    /// What this says of one run, over what held the last time. A list or a scope is never said anew in an update; the manifest,
+    /// and what was left out, are the last visit's.
+    package func over(_ held: SitePlan) -> SitePlan {
+        var plan = held
+        (plan.manifest, plan.leftOut) = (nil, nil)
+        plan.robots = robots ?? held.robots
+        plan.nofollow = nofollow ?? held.nofollow
+        plan.noindex = noindex ?? held.noindex
+        plan.maxPages = maxPages ?? held.maxPages
+        plan.connectionsPerHost = connectionsPerHost ?? held.connectionsPerHost
+        return plan
+    }
+
+    public var obeysRobots: Bool { robots != .ignore }
+
+    package var manners: PageManners {
+        PageManners(nofollow: nofollow ?? (obeysRobots ? .pages : .ignore), noindex: noindex ?? .ignore)
+    }
+}
+
+/// Where a site's manifest comes from, and what is made of it. The manifest itself is kept with each visit that it was
+/// in force in, so that a roll-back has the digests that belong to it.
+package struct ManifestPlan: Sendable, Equatable {
+    /// The path of a file, from the root on, or an http or https URL.
+    package var place: String
+    /// What the user says that its references are relative to.
+    package var base: String?
+    /// The form that was named; nil for what its shape tells.
+    package var format: String?
+    /// The site is the bundles, with what they need: the manifest does not say where it starts.
+    package var isAlone = false
+    /// What the bundles need comes along.
+    package var hasRequisites = true
+    /// Nothing of that was missing in the end.
+    package var isWhole = true
+
+    package init(place: String, base: String? = nil, format: String? = nil) {
+        self.place = place
+        self.base = base
+        self.format = format
+    }
+
+    package init?(_ json: JSONValue) {
+        guard let place = json["place"]?.string else { return nil }
+        self.init(place: place, base: json["base"]?.string, format: json["format"]?.string)
+        isAlone = json["alone"]?.bool ?? false
+        hasRequisites = json["requisites"]?.bool ?? true
+        isWhole = json["whole"]?.bool ?? true
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("place", place)
+            object.memberIfPresent("base", base)
+            object.memberIfPresent("format", format)
+            if isAlone { object.member("alone", isAlone) }
+            if !hasRequisites { object.member("requisites", hasRequisites) }
+            if !isWhole { object.member("whole", isWhole) }
+        }
+    }
+
+    /// The same manifest, whatever else is wanted of it.
+    package func isSamePlace(_ other: ManifestPlan) -> Bool { place == other.place && base == other.base }
+
+    /// A path as it is from the root on, whatever folder larder is run in next time.
+    package static func fullPlace(_ name: String) -> String {
+        if let url = WebURL(name), url.isHTTP { return name }
+        guard let path = realpath(name, nil) else { return name }
+        defer { free(path) }
+        return String(cString: path)
+    }
+}
+
+/// Which pages a visit did not ask for although its scope has them.
+package struct LeftOut: Sendable, Equatable {
+    /// Which limit kept pages out.
+    package var limit: String?
+    /// Why pages like these were stopped, by what their URLs have in common.
+    package var traps: [String: String] = [:]
+    /// Pages that were asked for and did not come: no limit is to blame for them.
+    package var failed: Set<String> = []
+
+    /// With more failures than these, nothing is put down to a limit.
+    private static let mostFailures = 1000
+
+    /// Nil when the visit asked for everything.
+    package init?(_ report: CrawlReport) {
+        limit = report.limit?.description
+        for trap in report.traps { traps[trap.pattern] = trap.description }
+        guard limit != nil || !traps.isEmpty else { return nil }
+        failed = Set(report.missing.filter { !$0.isRequisite && !$0.failure.isGone }.map(\.url.href))
+        if failed.count > Self.mostFailures {
+            limit = nil
+            failed = []
+        }
+    }
+
+    package init(_ json: JSONValue) {
+        limit = json["limit"]?.string
+        for trap in json["traps"]?.members ?? [] { traps[trap.key] = trap.value.string ?? "a trap" }
+        failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.memberIfPresent("limit", limit)
+            object.member("traps") { traps in
+                traps.object { object in
+                    for (pattern, reason) in self.traps.sorted(by: { $0.key < $1.key }) {
+                        object.member(pattern, reason)
+                    }
+                }
+            }
+            object.member("failed", failed.sorted())
+        }
+    }
+
+    /// Why a page was not asked for; nil when it was, or ought to have been.
+    package func reason(for page: WebURL) -> String? {
+        if let trap = traps[TrapReason.pattern(of: page)] { return trap }
+        return failed.contains(page.href) ? nil : limit
+    }
+}
