@@ -1,16 +1,15 @@
 internal import Bundles
-package import Fetch
-internal import Glibc
+internal import Fetch
 internal import Store
 internal import Synchronization
+package import System
 internal import Web
 
 /// Drives one prefetch: carries out what the frontier says, on the thread that calls `run`, which is libcurl's too.
 package final class Crawl {
     let plan: CrawlPlan
     private let interruption: Interruption
-    private let clock = ContinuousClock()
-    private let started: ContinuousClock.Instant
+    private let age = Stopwatch()
     let loop: FetchLoop
     let writes: WriteQueue
     let pool: ScanPool
@@ -44,7 +43,6 @@ package final class Crawl {
         self.plan = plan
         required = plan.required
         self.interruption = interruption
-        started = clock.now
         let scope: Scope
         do throws(PatternMistake) {
             scope = try Scope(start: plan.start, options: plan.scope)
@@ -130,7 +128,7 @@ package final class Crawl {
         } catch {
             throw .fetch(error)
         }
-        report.elapsed = clock.now - started
+        report.elapsed = age.elapsed
         return report
     }
 
@@ -217,9 +215,9 @@ package final class Crawl {
         }
     }
 
-    var now: Duration { clock.now - started }
+    var now: Duration { age.elapsed }
 
-    static func secondsSinceEpoch() -> Int64 { Int64(time(nil)) }
+    static func secondsSinceEpoch() -> Int64 { SystemClock.secondsSinceEpoch() }
 
     static func httpNow() -> HTTPDate { HTTPDate(secondsSinceEpoch: secondsSinceEpoch()) }
 }

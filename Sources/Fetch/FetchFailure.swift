@@ -1,3 +1,6 @@
+internal import Glibc
+package import System
+
 /// Why no whole response came.
 package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable, Equatable {
@@ -26,6 +29,19 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     package init(_ kind: Kind, _ detail: String) {
         self.kind = kind
         self.detail = detail
+    }
+
+    package init(_ error: SystemError) {
+        // What came of it makes room again when it goes.
+        let isFull = error.code == ENOSPC || error.code == EDQUOT
+        self.init(isFull ? .noRoom : .machine, error.problem)
+    }
+
+    /// What the system refuses, as a transfer's failure.
+    static func wrapping<Value: ~Copyable>(
+        _ body: () throws(SystemError) -> Value
+    ) throws(FetchFailure) -> Value {
+        do throws(SystemError) { return try body() } catch { throw FetchFailure(error) }
     }
 
     /// Whether the same request may succeed a little later; one that was to resume, without what it resumes.

@@ -1,7 +1,8 @@
 internal import CCurl
+internal import System
 
 /// Ends a loop's wait from any thread.
-package final class FetchWaker: @unchecked Sendable {
+package final class FetchWaker: Waker, @unchecked Sendable {
     // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the only one
     // that this class makes; whoever holds the waker keeps the handle alive.
     let multi: UnsafeMutableRawPointer

@@ -3,6 +3,7 @@ internal import Crawl
 internal import Fetch
 internal import Serve
 internal import Store
+internal import System
 
 /// What stopped a call. The message names what was being done, to what, why it failed and what to try next.
 public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -27,6 +28,10 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 
     static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
+
+    init(_ error: SystemError) {
+        self.init(.machine, error.description)
+    }
 
     init(_ error: StoreError) {
         self.init(.machine, error.description)

@@ -1,4 +1,5 @@
 internal import Glibc
+package import System
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -40,7 +41,19 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             case ENOENT: .missing
             default: .failed
             }
-        self.init(reason, doing: doing, path: path, detail: String(cString: strerror(code)))
+        self.init(reason, doing: doing, path: path, detail: SystemError.text(of: code))
+    }
+
+    package init(_ error: SystemError) {
+        let told = StoreError(error.code, doing: error.doing, path: error.subject)
+        self.init(told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
+    }
+
+    /// What the system refuses, as the store's error.
+    static func wrapping<Value: ~Copyable>(
+        _ body: () throws(SystemError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(SystemError) { return try body() } catch { throw StoreError(error) }
     }
 
     package var description: String { "cannot \(doing) \(path): \(detail); \(advice)" }

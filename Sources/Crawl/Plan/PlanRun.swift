@@ -1,7 +1,8 @@
-package import Fetch
+internal import Fetch
 internal import Glibc
 internal import Markup
 internal import Store
+package import System
 internal import Web
 
 /// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the sample needs:

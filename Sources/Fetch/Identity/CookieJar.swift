@@ -1,4 +1,5 @@
 internal import CCurl
+internal import System
 
 /// The cookies of a loop, where they are wanted.
 final class CookieJar {
@@ -24,7 +25,9 @@ final class CookieJar {
     deinit { curl_easy_cleanup(handle) }
 
     private func load(_ path: String) throws(FetchFailure) {
-        let bytes = try PrivateFile.read(path, atMost: Self.mostBytes)
+        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: Self.mostBytes)
+        }
         for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
             guard let cookie = try Self.cookie(line, "\(path):\(number + 1)") else { continue }
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie).check()
@@ -58,6 +61,6 @@ final class CookieJar {
             if !isOfSession || options.savesSessionCookies { lines.append(line) }
         }
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
-        try PrivateFile.replace(path, with: text)
+        try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
     }
 }

@@ -1,3 +1,5 @@
+internal import System
+
 /// The logins of a netrc file, by host.
 ///
 /// Its `default` is not taken: a crawler would show it to every host that a page names.
@@ -13,7 +15,9 @@ package struct Netrc: Sendable {
 
     /// Reads a file. Throws where it cannot, or when a word of it has no meaning; never shows what stands in it.
     package init(file path: String) throws(FetchFailure) {
-        let bytes = try PrivateFile.read(path, atMost: Self.mostBytes)
+        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: Self.mostBytes)
+        }
         if let line = read(bytes) {
             throw FetchFailure(.machine, "\(path):\(line): not what a netrc file says here")
         }

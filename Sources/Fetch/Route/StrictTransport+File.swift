@@ -1,3 +1,4 @@
+internal import System
 internal import Web
 
 /// The file that curl keeps for `--hsts`: a line a host, a dot before it for its subdomains, and until when in quotes.
@@ -6,12 +7,14 @@ extension StrictTransport {
 
     /// Takes in a file; a line that says nothing is passed over, as curl does. Throws when it cannot be read.
     package mutating func load(_ path: String) throws(FetchFailure) {
-        let bytes = try PrivateFile.read(path, atMost: Self.mostBytes)
+        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: Self.mostBytes)
+        }
         for line in bytes.split(separator: 0x0A) { add(String(decoding: line, as: UTF8.self)) }
     }
 
     package func save(_ path: String) throws(FetchFailure) {
-        try PrivateFile.replace(path, with: text)
+        try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
     }
 
     mutating func add(_ line: String) {

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import System
 internal import Web
 
 /// What became of a transfer.
@@ -46,7 +47,9 @@ extension Transfer {
             expected != nil || sink.byteCount >= options.minPartial, PartialBody.isPossible(with: fields)
         else { return nil }
         // RFC 9110, section 6.6.1: whoever keeps an answer without a date notes when it came.
-        if !fields.contains("Date") { fields.append("Date", HTTPDate(secondsSinceEpoch: Int64(time(nil))).text) }
+        if !fields.contains("Date") {
+            fields.append("Date", HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()).text)
+        }
         return PartialBody(path: "", byteCount: 0, fields: fields).condition == nil ? nil : fields
     }
 

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import System
 
 /// What all transfers of a loop are made with. It outlives them, for their handles point into it.
 final class TransferSetup {
@@ -16,7 +17,7 @@ final class TransferSetup {
 
     init(_ options: FetchOptions, _ receiver: (any BodyReceiver)?) throws(FetchFailure) {
         if let path = options.authorities, access(path, R_OK) != 0 {
-            throw FetchFailure(.machine, "cannot read \(path): \(String(cString: strerror(errno)))")
+            throw FetchFailure(SystemError(errno, doing: "read", path))
         }
         self.options = options
         self.receiver = receiver

@@ -5,6 +5,7 @@ internal import Fetch
 internal import Glibc
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// Answers one URL for an app, out of what is held or from its server. Blocks; it belongs to one thread.
@@ -150,9 +151,9 @@ final class AppLoad {
     /// What comes of it is for whoever asks next.
     private func refresh(_ url: WebURL) {
         let (larder, options) = (larder, options)
-        try? NamedThread.start("larder-refresh") {
+        _ = try? NamedThread.start("larder-refresh") {
             _ = try? AppLoad(larder, .revalidate, options, Interruption()).answer(url)
-        }.detach()
+        }
     }
 
     // MARK: - What is held
@@ -377,7 +378,7 @@ final class AppLoad {
             now: arrival.responded.secondsSinceEpoch)
     }
 
-    private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+    private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
 }
 
 extension AppLoad.Answer {

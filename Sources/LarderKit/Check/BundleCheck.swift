@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 /// One run over all bundles of a manifest and all places. Blocks.

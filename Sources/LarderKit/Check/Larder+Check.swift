@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 extension Larder {

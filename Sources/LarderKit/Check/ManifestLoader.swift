@@ -2,6 +2,7 @@ internal import Bundles
 internal import Fetch
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 /// Gets the bytes of manifests, and reads them in the form that was asked for.
@@ -74,23 +75,12 @@ struct ManifestLoader {
     }
 
     private func read(_ path: String) throws(LarderError) -> [UInt8] {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw Self.unreadable(path, errno) }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 * 1024)
-        while bytes.count <= Self.mostBytes {
-            let count = Glibc.read(file, &piece, min(piece.count, Self.mostBytes + 1 - bytes.count))
-            if count == 0 { break }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw Self.unreadable(path, errno) }
+        do throws(SystemError) {
+            return try WholeFile.beginning(of: path, Self.mostBytes + 1)
+        } catch {
+            throw LarderError(
+                .input, "cannot read the manifest \(path): \(error.reason); name a file or a URL that is there")
         }
-        return bytes
-    }
-
-    private static func unreadable(_ path: String, _ code: Int32) -> LarderError {
-        LarderError(
-            .input,
-            "cannot read the manifest \(path): \(String(cString: strerror(code))); name a file or a URL that is there")
     }
 
     private func fetch(_ url: WebURL) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {

@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 /// A manifest, wherever it is, and what its relative URLs are relative to.

@@ -1,6 +1,7 @@
 internal import Fetch
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 /// A single body, fetched and read at once. Blocks.

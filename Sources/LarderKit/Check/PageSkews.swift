@@ -2,6 +2,7 @@ internal import Bundles
 internal import Fetch
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages that the

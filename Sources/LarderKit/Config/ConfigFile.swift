@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 internal import Web
 
 /// What a configuration file says, and on which line: names with values, and names of commands with such.
@@ -39,31 +40,19 @@ public struct ConfigFile: Sendable, Equatable {
 
     /// - Throws: `LarderError` of kind `.input` for a file that cannot be read or says what it must not.
     public static func look(at path: String) throws(LarderError) -> Finding {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else {
-            let code = errno
-            if code == ENOENT || code == ENOTDIR { return .absent }
-            throw unreadable(path, code)
-        }
-        defer { close(file) }
-        var status = stat()
-        guard fstat(file, &status) == 0 else { throw unreadable(path, errno) }
-        guard status.st_uid == geteuid() || status.st_uid == 0 else { return .foreign }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 16 * 1024)
-        while bytes.count <= mostBytes {
-            let count = Glibc.read(file, &piece, piece.count)
-            if count == 0 { break }
-            if count > 0 { bytes += piece[..<count] } else if errno != EINTR { throw unreadable(path, errno) }
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            let file = try File(path, O_RDONLY)
+            var status = stat()
+            guard fstat(file.descriptor, &status) == 0 else { throw SystemError(errno, doing: "read", path) }
+            guard status.st_uid == geteuid() || status.st_uid == 0 else { return .foreign }
+            bytes = try file.read(atMost: mostBytes + 1)
+        } catch {
+            if error.code == ENOENT || error.code == ENOTDIR { return .absent }
+            throw LarderError(
+                .input, "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
         }
         return .read(try ConfigFile(bytes, path: path))
-    }
-
-    private static func unreadable(_ path: String, _ code: Int32) -> LarderError {
-        LarderError(
-            .input,
-            "cannot read the configuration file \(path): \(String(cString: strerror(code))); make it readable, or remove it"
-        )
     }
 
     /// - Throws: `LarderError` of kind `.input` that names the file, the line and the key.

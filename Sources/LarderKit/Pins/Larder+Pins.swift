@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 extension Larder {
@@ -20,7 +21,7 @@ extension Larder {
             let other = kind == nil && pin.kind == .site ? (try? Self.startURL(name))?.href : nil
             return try Self.storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
-                if isNew { try StoreWriter(folder).add(pin, now: Int64(time(nil))) }
+                if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
                 return PinChange(
                     pin: try Self.describe([pin], reader)[0], isNew: isNew,
                     alsoNamesURL: try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }

@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Fetch
 internal import Glibc
+internal import System
 internal import Web
 
 extension Larder {

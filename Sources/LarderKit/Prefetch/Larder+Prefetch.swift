@@ -3,6 +3,7 @@ internal import Fetch
 internal import Glibc
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 extension Larder {
@@ -170,7 +171,7 @@ extension CrawlPlan.Answer {
     fileprivate func edited(by willStore: WillStore) -> CrawlPlan.Answer? {
         guard let edited = willStore(WebResponse(url.href, status, fields, bytes)) else { return nil }
         var answer = self
-        answer.fields = edited.storedFields(now: HTTPDate(secondsSinceEpoch: Int64(time(nil))))
+        answer.fields = edited.storedFields(now: HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()))
         answer.bytes = edited.body
         return answer
     }

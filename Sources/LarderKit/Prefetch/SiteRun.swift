@@ -4,6 +4,7 @@ internal import Fetch
 internal import Glibc
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 /// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is held. Blocks.

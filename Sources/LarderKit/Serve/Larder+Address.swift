@@ -1,6 +1,7 @@
 internal import Fetch
 internal import Glibc
 internal import Serve
+internal import System
 internal import Web
 
 extension Larder {

@@ -1,4 +1,5 @@
 internal import Fetch
+internal import System
 internal import Web
 
 extension MirrorService {

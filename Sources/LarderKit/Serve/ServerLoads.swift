@@ -3,6 +3,7 @@ internal import Fetch
 internal import Serve
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 /// Asks servers for a mirror: a fetch loop on a thread of its own. Any thread may ask.
@@ -16,21 +17,20 @@ final class ServerLoads: Sendable {
 
     private let waiting = Mutex(Waiting())
     private let waker: FetchWaker
-    private let thread: Gate<NamedThread?>
+    private let thread = Mutex<NamedThread?>(nil)
     private let clock: @Sendable () -> HTTPDate
 
     /// - Parameter clock: by which requests and answers are dated.
     /// - Throws: `LarderError` of kind `.machine` when libcurl or the thread does not start.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(LarderError) {
-        thread = Gate(nil)
         self.clock = clock
         do throws(FetchFailure) {
             let loop = try FetchLoop(options)
             waker = loop.waker
             let lent = Lent(loop: loop)
-            do throws(StoreError) {
+            do throws(SystemError) {
                 let started = try NamedThread.start("larder-fetch") { [self] in run(lent.loop) }
-                thread.change { $0 = started }
+                thread.withLock { $0 = started }
             } catch {
                 throw FetchFailure(.machine, error.description)
             }
@@ -51,10 +51,7 @@ final class ServerLoads: Sendable {
     func stop() {
         waiting.withLock { $0.isClosed = true }
         waker.wake()
-        thread.change { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.withLock { $0 }?.join()
     }
 
     private func run(_ loop: FetchLoop) {

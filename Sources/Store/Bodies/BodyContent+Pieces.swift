@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 extension BodyContent {
     /// Hands the bytes over in order, those of a file in pieces, until `take` says false. Whether it took all of them.
@@ -8,24 +9,8 @@ extension BodyContent {
         case .bytes(let bytes): return take(bytes.span)
         case .file(let file): path = file
         }
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw StoreError(errno, doing: "open", path: path) }
-        defer { close(file) }
-        let buffer = UnsafeMutableRawPointer.allocate(byteCount: Self.piece, alignment: 16)
-        defer { buffer.deallocate() }
-        while true {
-            let count = read(file, buffer, Self.piece)
-            if count == 0 { return true }
-            if count > 0 {
-                let piece = UnsafeRawBufferPointer(start: buffer, count: count).assumingMemoryBound(to: UInt8.self)
-                guard take(Span(_unsafeElements: piece)) else { return false }
-            } else if errno != EINTR {
-                throw StoreError(errno, doing: "read", path: path)
-            }
-        }
+        return try StoreError.wrapping { () throws(SystemError) in try File(path, O_RDONLY).eachPiece(take) }
     }
-
-    private static let piece = 256 * 1024
 }
 
 extension BodyContent {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// Large bodies on their way into the store: synced together, then moved to their names.
 ///
@@ -25,19 +26,11 @@ struct BodyFiles {
     private static func isSame(_ source: String, _ target: String) throws(StoreError) -> Bool {
         let (new, held) = (BodyContent.file(path: source), BodyContent.file(path: target))
         guard let byteCount = held.byteCount, byteCount == new.byteCount else { return false }
-        let file = open(target, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return false }
-        defer { close(file) }
-        var offset = 0
+        guard let file = try? File(target, O_RDONLY) else { return false }
+        var offset: Int64 = 0
         return try new.eachWantedPiece { piece in
-            let bytes = [UInt8](unsafeUninitializedCapacity: piece.count) { buffer, count in
-                while count < piece.count {
-                    let read = pread(
-                        file, buffer.baseAddress?.advanced(by: count), piece.count - count, off_t(offset + count))
-                    if read > 0 { count += read } else if read == 0 || errno != EINTR { break }
-                }
-            }
-            offset += piece.count
+            guard let bytes = try? file.read(from: offset, byteCount: piece.count) else { return false }
+            offset += Int64(piece.count)
             return piece.withUnsafeBytes { new in
                 bytes.withUnsafeBytes { held in
                     guard let new = new.baseAddress, let held = held.baseAddress else { return true }
@@ -71,34 +64,13 @@ struct BodyFiles {
     }
 
     static func write(_ bytes: [UInt8], in folder: String) throws(StoreError) -> String {
-        var template = Array("\(folder)/body-XXXXXX".utf8CString)
-        let (file, path) = template.withUnsafeMutableBufferPointer { template -> (Int32, String) in
-            guard let name = template.baseAddress else { return (-1, "") }
-            return (mkstemp(name), String(cString: name))
+        try StoreError.wrapping { () throws(SystemError) in
+            try WholeFile.temporary(in: folder, named: "body", bytes)
         }
-        guard file >= 0 else { throw StoreError(errno, doing: "create a file in", path: folder) }
-        _ = fcntl(file, F_SETFD, FD_CLOEXEC)
-        var code: Int32 = 0
-        bytes.withUnsafeBytes { bytes in
-            var written = 0
-            while written < bytes.count, code == 0 {
-                let count = Glibc.write(file, bytes.baseAddress?.advanced(by: written), bytes.count - written)
-                if count >= 0 { written += count } else if errno != EINTR { code = errno }
-            }
-        }
-        if close(file) != 0, code == 0 { code = errno }
-        guard code == 0 else {
-            unlink(path)
-            throw StoreError(code, doing: "write", path: path)
-        }
-        return path
     }
 
+    /// A file, or the names in a folder, stay even after a power cut.
     static func sync(_ path: String) throws(StoreError) {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw StoreError(errno, doing: "open", path: path) }
-        let code = fsync(file) == 0 ? 0 : errno
-        close(file)
-        guard code == 0 else { throw StoreError(code, doing: "sync", path: path) }
+        try StoreError.wrapping { () throws(SystemError) in try WholeFile.sync(path) }
     }
 }

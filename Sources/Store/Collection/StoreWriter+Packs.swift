@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import System
 
 /// The room that bodies leave in packs when they go. The caller is alone, outside of a transaction.
 extension StoreWriter {
@@ -90,11 +91,10 @@ extension StoreWriter {
             end = max(end, piece.end)
         }
         if let size = pack.byteCount, size > end { holes.append(end..<size) }
-        let file = open(pack.path, O_WRONLY | O_CLOEXEC)
-        guard file >= 0 else { throw StoreError(errno, doing: "open", path: pack.path) }
-        defer { close(file) }
+        let file = try StoreError.wrapping { () throws(SystemError) in try File(pack.path, O_WRONLY) }
         for hole in holes {
-            let code = larder_punch_hole(file, off_t(hole.lowerBound), off_t(hole.upperBound - hole.lowerBound))
+            let (start, byteCount) = (off_t(hole.lowerBound), off_t(hole.upperBound - hole.lowerBound))
+            let code = larder_punch_hole(file.descriptor, start, byteCount)
             // Not every file system can.
             guard code == 0 else { return }
         }

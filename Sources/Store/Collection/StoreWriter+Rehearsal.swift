@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// What a collection would take, as the store is now.
 package struct CollectionForecast: Sendable, Equatable {
@@ -73,25 +74,23 @@ extension StoreFolder {
     }
 
     private static func copy(_ source: String, to target: String) throws(StoreError) {
-        let from = open(source, O_RDONLY | O_CLOEXEC)
-        guard from >= 0 else { throw StoreError(errno, doing: "read", path: source) }
-        defer { close(from) }
-        let file = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw StoreError(errno, doing: "create", path: target) }
-        defer { close(file) }
-        while case let count = sendfile(file, from, nil, 1 << 30), count != 0 {
-            guard count > 0 else { throw StoreError(errno, doing: "write to", path: target) }
+        try StoreError.wrapping { () throws(SystemError) in
+            let from = try File(source, O_RDONLY, doing: "read")
+            let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
+            while case let count = sendfile(file.descriptor, from.descriptor, nil, 1 << 30), count != 0 {
+                guard count > 0 else { throw SystemError(errno, doing: "write to", target) }
+            }
         }
     }
 
     /// A file of the same size, which takes no room.
     private static func pretend(_ target: String, _ original: String) throws(StoreError) {
-        var status = stat()
-        let file = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw StoreError(errno, doing: "create", path: target) }
-        defer { close(file) }
-        guard stat(original, &status) == 0, ftruncate(file, status.st_size) == 0 else {
-            throw StoreError(errno, doing: "write to", path: target)
+        try StoreError.wrapping { () throws(SystemError) in
+            let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
+            var status = stat()
+            guard stat(original, &status) == 0, ftruncate(file.descriptor, status.st_size) == 0 else {
+                throw SystemError(errno, doing: "write to", target)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 internal import Web
 
 /// What the journal has of a database.
@@ -80,9 +81,7 @@ extension Connection {
                 guard isDamaged else { throw error }
             }
         }
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        var state = JournalLine.State(time: time ?? Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1000)
+        var state = JournalLine.State(time: time ?? SystemClock.microsecondsSinceEpoch())
         try each("SELECT id, name, start, published, settings, overlay FROM site ORDER BY id") { row in
             state.sites.append(
                 JournalLine.State.Site(

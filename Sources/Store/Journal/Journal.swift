@@ -1,5 +1,6 @@
 internal import Digest
 internal import Glibc
+internal import System
 internal import Web
 
 /// What the database has, once more and line by line, beside the bodies: a database that is damaged, cut or gone is made
@@ -9,7 +10,7 @@ internal import Web
 /// are committed; what a killed run wrote without a commit names bodies that are not there. It belongs to the writer's thread.
 final class Journal {
     private let folder: StoreFolder
-    private var file: Int32 = -1
+    private var file: File?
     private var waiting: [UInt8] = []
     /// What it says of a database is there already: no commit is waited for.
     private let isAlone: Bool
@@ -25,12 +26,9 @@ final class Journal {
     init(_ folder: StoreFolder, at path: String) throws(StoreError) {
         self.folder = folder
         isAlone = true
-        file = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0o600)
-        guard file >= 0 else { throw StoreError(errno, doing: "create", path: path) }
-    }
-
-    deinit {
-        if file >= 0 { close(file) }
+        file = try StoreError.wrapping { () throws(SystemError) in
+            try File(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)
+        }
     }
 
     /// A response that its visit has.
@@ -76,8 +74,8 @@ final class Journal {
         if let failure { throw failure }
         guard !waiting.isEmpty else { return }
         defer { waiting.removeAll(keepingCapacity: true) }
-        if file < 0 { file = try Self.open(in: folder) }
-        try Self.write(waiting, to: file, folder.journal)
+        if file == nil { file = try Self.open(in: folder) }
+        try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting) }
     }
 
     /// Writes all that the database has to a file of its own, after which those before it are nobody's, but for those that
@@ -90,20 +88,16 @@ final class Journal {
         do throws(StoreError) {
             try write(whole)
             try whole.flush()
-            guard fdatasync(whole.file) == 0, rename(part, target) == 0 else {
-                throw StoreError(errno, doing: "write to", path: part)
-            }
+            try StoreError.wrapping { () throws(SystemError) in try whole.file?.syncData() }
+            guard rename(part, target) == 0 else { throw StoreError(errno, doing: "write to", path: part) }
         } catch {
             unlink(part)
             throw error
         }
-        if file >= 0 { close(file) }
-        file = -1
+        file = nil
         for path in folder.journalFiles where path != target {
-            let file = Glibc.open(path, O_WRONLY | O_CLOEXEC)
-            guard file >= 0 else { continue }
-            if flock(file, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
-            close(file)
+            guard let file = try? File(path, O_WRONLY) else { continue }
+            if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
         }
     }
 
@@ -111,44 +105,32 @@ final class Journal {
     private static let longestWait = 1 << 20
 
     /// The first file that nobody else appends to, else a new one.
-    private static func open(in folder: StoreFolder) throws(StoreError) -> Int32 {
+    private static func open(in folder: StoreFolder) throws(StoreError) -> File {
         try StoreFolder.makeFolders(folder.journal)
         for path in folder.journalFiles {
-            let file = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_APPEND)
-            guard file >= 0 else { continue }
+            guard let file = try? File(path, O_WRONLY | O_APPEND) else { continue }
             var status = stat()
-            if flock(file, LOCK_EX | LOCK_NB) == 0, fstat(file, &status) == 0, status.st_nlink > 0 {
+            let lock = flock(file.descriptor, LOCK_EX | LOCK_NB)
+            if lock == 0, fstat(file.descriptor, &status) == 0, status.st_nlink > 0 {
                 // A line that a killed run began ends here.
-                if status.st_size > 0 { try write([0x0A], to: file, path) }
+                if status.st_size > 0 {
+                    try StoreError.wrapping { () throws(SystemError) in try file.write([0x0A]) }
+                }
                 return file
             }
-            close(file)
         }
         while true {
             let path = folder.journal + "/" + name(Int64.random(in: 1...Int64.max))
-            let file = Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0o600)
-            guard file >= 0 else {
-                if errno == EEXIST { continue }
-                throw StoreError(errno, doing: "create", path: path)
+            do throws(SystemError) {
+                let file = try File(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND)
+                if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 { return file }
+            } catch {
+                guard error.code == EEXIST else { throw StoreError(error) }
             }
-            if flock(file, LOCK_EX | LOCK_NB) == 0 { return file }
-            close(file)
         }
     }
 
     private static func name(_ number: Int64) -> String { Hex.encode(bigEndian: UInt64(bitPattern: number)) }
-
-    private static func write(_ bytes: [UInt8], to file: Int32, _ path: String) throws(StoreError) {
-        var code: Int32 = 0
-        bytes.withUnsafeBytes { bytes in
-            var written = 0
-            while written < bytes.count, code == 0 {
-                let count = Glibc.write(file, bytes.baseAddress?.advanced(by: written), bytes.count - written)
-                if count >= 0 { written += count } else if errno != EINTR { code = errno }
-            }
-        }
-        guard code == 0 else { throw StoreError(code, doing: "write to", path: path) }
-    }
 
     /// FNV-1a: it is to find what a disk has done, not what somebody has.
     static func checksum(_ bytes: some Collection<UInt8>) -> UInt32 {

@@ -1,10 +1,10 @@
 internal import Glibc
+package import System
 
 /// A thread that sleeps until the kernel says that programs wait for memory, and then has some of ours given back.
 package final class MemoryPressure: Sendable {
-    private let stopSignal: StopPipe
-    /// Held while the thread is waited for; the thread itself never asks for it.
-    private let thread: Gate<NamedThread?>
+    private let stopSignal: StopSignal
+    private let thread: NamedThread
 
     /// Nil where there is nothing to watch.
     ///
@@ -15,18 +15,17 @@ package final class MemoryPressure: Sendable {
     package init?(
         _ files: [PressureFile] = PressureFile.ofThisProcess(), relief: PressureRelief = PressureRelief(),
         pause: Int32 = 2000, held: @escaping @Sendable () -> Int, shrink: @escaping @Sendable (Int) -> Void
-    ) throws(StoreError) {
+    ) throws(SystemError) {
         guard !files.isEmpty else { return nil }
-        let stop = try StopPipe()
+        let stop = try StopSignal()
         stopSignal = stop
-        let started = try NamedThread.start("larder-memory") {
+        thread = try NamedThread.start("larder-memory") {
             var relief = relief
             Self.watch(files, stop: stop, pause: pause) { sign in
-                let kept = relief.bytesToKeep(of: held(), after: sign, now: Self.seconds())
+                let kept = relief.bytesToKeep(of: held(), after: sign, now: SystemClock.seconds())
                 if let kept { shrink(kept) }
             }
         }
-        thread = Gate(started)
     }
 
     deinit {
@@ -35,21 +34,17 @@ package final class MemoryPressure: Sendable {
 
     /// Returns when the thread has ended. From any other thread, and as often as one likes.
     package func stop() {
-        thread.change { thread in
-            guard let running = thread else { return }
-            stopSignal.give()
-            running.join()
-            thread = nil
-        }
+        stopSignal.give()
+        thread.join()
     }
 
     /// Sleeps and tells each sign, until it is to stop.
     private static func watch(
-        _ files: [PressureFile], stop: StopPipe, pause: Int32, tell: (PressureRelief.Sign) -> Void
+        _ files: [PressureFile], stop: StopSignal, pause: Int32, tell: (PressureRelief.Sign) -> Void
     ) {
         let waking = files.filter { $0.manner == .wakes }
         let silent = files.filter { $0.manner == .isRead }
-        var polled = [pollfd(fd: stop.readable, events: Int16(POLLIN), revents: 0)]
+        var polled = [pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0)]
         polled += waking.map { pollfd(fd: $0.descriptor, events: Int16(POLLPRI), revents: 0) }
         while true {
             let count = poll(&polled, nfds_t(polled.count), silent.isEmpty ? -1 : pause)
@@ -67,37 +62,6 @@ package final class MemoryPressure: Sendable {
                 }
             }
             if poll(&polled, 1, pause) > 0 { return }
-        }
-    }
-
-    private static func seconds() -> Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec)
-    }
-
-    /// What is written to it once stays readable.
-    private final class StopPipe: Sendable {
-        let readable: Int32
-        private let writable: Int32
-
-        init() throws(StoreError) {
-            var ends: [Int32] = [-1, -1]
-            guard pipe(&ends) == 0 else { throw StoreError(errno, doing: "watch", path: "the machine's memory") }
-            readable = ends[0]
-            writable = ends[1]
-            // Fails only for what is no descriptor.
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        }
-
-        deinit {
-            close(readable)
-            close(writable)
-        }
-
-        func give() {
-            // An empty pipe whose other end is open takes a byte.
-            _ = write(writable, "!", 1)
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// A file of the kernel's that tells how long programs have waited for memory (PSI). Closed with the last reference.
 package final class PressureFile: Sendable {
@@ -77,10 +78,7 @@ package final class PressureFile: Sendable {
 
     /// The path of our group in version 2's tree: the line `0::/path`.
     private static func controlGroup() -> String? {
-        let file = Glibc.open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return nil }
-        defer { close(file) }
-        return read(file).flatMap(controlGroup)
+        (try? WholeFile.beginning(of: "/proc/self/cgroup", 4096)).flatMap(controlGroup)
     }
 
     package static func controlGroup(in bytes: [UInt8]) -> String? {

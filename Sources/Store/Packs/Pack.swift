@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// A file with many bodies, one behind the other.
 ///
@@ -44,22 +45,12 @@ struct Pack: Equatable {
     /// The bytes of a body, fewer where the file ends before; nil where there is no such file, or can be no such body.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
         guard Self.canHold(start, Int64(byteCount)) else { return nil }
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else {
-            if errno == ENOENT { return nil }
-            throw StoreError(errno, doing: "open", path: path)
+        do throws(SystemError) {
+            return try File(path, O_RDONLY).read(from: start, byteCount: byteCount)
+        } catch {
+            if error.code == ENOENT { return nil }
+            throw StoreError(error)
         }
-        defer { close(file) }
-        var code: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
-            while count < byteCount, code == 0 {
-                let read = pread(file, bytes.baseAddress?.advanced(by: count), byteCount - count, off_t(start) + count)
-                if read == 0 { break }
-                if read > 0 { count += read } else if errno != EINTR { code = errno }
-            }
-        }
-        guard code == 0 else { throw StoreError(code, doing: "read", path: path) }
-        return bytes
     }
 }
 

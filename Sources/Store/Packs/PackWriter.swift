@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// Appends bodies to one pack, to which nobody else appends meanwhile. It belongs to the writer's thread.
 ///
@@ -6,7 +7,7 @@ internal import Glibc
 final class PackWriter {
     let pack: Pack
     private let folder: StoreFolder
-    private let file: Int32
+    private let file: File
     private(set) var end: Int64
     private var committedEnd: Int64
     private var isNew: Bool
@@ -17,20 +18,11 @@ final class PackWriter {
         _ folder: StoreFolder, size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) {
         for pack in folder.packList {
-            let file = open(pack.path, O_WRONLY | O_CLOEXEC)
-            guard file >= 0 else { continue }
-            let end: Int64?
-            do throws(StoreError) {
-                end = try Self.end(of: pack, file, size)
-            } catch {
-                close(file)
-                throw error
-            }
-            if let end {
+            guard let file = try? File(pack.path, O_WRONLY) else { continue }
+            if let end = try Self.end(of: pack, file.descriptor, size) {
                 self.init(pack, folder, file, end: end, isNew: end == 0)
                 return
             }
-            close(file)
         }
         try self.init(newIn: folder)
     }
@@ -40,31 +32,26 @@ final class PackWriter {
         try folder.createPacks()
         while true {
             let pack = Pack.drawn(in: folder)
-            let file = open(pack.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard file >= 0 else {
-                if errno == EEXIST { continue }
-                throw StoreError(errno, doing: "create", path: pack.path)
+            do throws(SystemError) {
+                let file = try File(pack.path, O_WRONLY | O_CREAT | O_EXCL)
+                // Somebody who looks for a pack may have been quicker.
+                if flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 {
+                    self.init(pack, folder, file, end: 0, isNew: true)
+                    return
+                }
+            } catch {
+                guard error.code == EEXIST else { throw StoreError(error) }
             }
-            // Somebody who looks for a pack may have been quicker.
-            if flock(file, LOCK_EX | LOCK_NB) == 0 {
-                self.init(pack, folder, file, end: 0, isNew: true)
-                return
-            }
-            close(file)
         }
     }
 
-    private init(_ pack: Pack, _ folder: StoreFolder, _ file: Int32, end: Int64, isNew: Bool) {
+    private init(_ pack: Pack, _ folder: StoreFolder, _ file: consuming File, end: Int64, isNew: Bool) {
         self.pack = pack
         self.folder = folder
         self.file = file
         self.end = end
         committedEnd = end
         self.isNew = isNew
-    }
-
-    deinit {
-        close(file)
     }
 
     /// Where a pack is gone on with; nil for one that is full, that somebody else holds, or that was cut short.
@@ -85,16 +72,7 @@ final class PackWriter {
 
     /// Gives the place where the bytes start.
     func append(_ bytes: [UInt8]) throws(StoreError) -> PackPlace {
-        var code: Int32 = 0
-        bytes.withUnsafeBytes { bytes in
-            var written = 0
-            while written < bytes.count, code == 0 {
-                let count = pwrite(
-                    file, bytes.baseAddress?.advanced(by: written), bytes.count - written, off_t(end) + written)
-                if count >= 0 { written += count } else if errno != EINTR { code = errno }
-            }
-        }
-        guard code == 0 else { throw StoreError(code, doing: "write to", path: pack.path) }
+        try StoreError.wrapping { () throws(SystemError) in try file.write(bytes, at: end) }
         defer { end += Int64(bytes.count) }
         return PackPlace(pack: pack.number, start: end)
     }
@@ -102,10 +80,12 @@ final class PackWriter {
     /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name it.
     func settle() throws(StoreError) {
         guard end > committedEnd else { return }
-        guard fdatasync(file) == 0 else { throw StoreError(errno, doing: "sync", path: pack.path) }
-        guard isNew else { return }
-        try BodyFiles.sync(folder.packs)
-        try BodyFiles.sync(folder.path)
+        try StoreError.wrapping { () throws(SystemError) in
+            try file.syncData()
+            guard isNew else { return }
+            try WholeFile.sync(folder.packs)
+            try WholeFile.sync(folder.path)
+        }
         isNew = false
     }
 
@@ -117,6 +97,6 @@ final class PackWriter {
     func rollBack() {
         end = committedEnd
         // Where it fails, the next bytes are written over what is left.
-        _ = ftruncate(file, off_t(end))
+        _ = ftruncate(file.descriptor, off_t(end))
     }
 }

@@ -1,23 +1,20 @@
 internal import Glibc
+internal import System
 
 /// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their room back, waits
 /// for those who may still know them by their earlier places.
 struct ReadersLock: ~Copyable {
-    private let file: Int32
+    private let file: File?
     private let folder: StoreFolder
 
     /// Without a file to lock nobody has ever written.
     init(_ folder: StoreFolder) {
         self.folder = folder
-        file = open(folder.locks, O_RDONLY | O_CLOEXEC)
-    }
-
-    deinit {
-        if file >= 0 { close(file) }
+        file = try? File(folder.locks, O_RDONLY)
     }
 
     func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-        guard file >= 0 else { return try body() }
+        guard file != nil else { return try body() }
         try lock(F_RDLCK)
         let result: Result
         do throws(StoreError) {
@@ -32,6 +29,11 @@ struct ReadersLock: ~Copyable {
     }
 
     private func lock(_ type: Int32) throws(StoreError) {
-        _ = try StoreLocks.lock(file, of: folder, StoreLocks.Task.reading.rawValue, type, waiting: true)
+        switch file {
+        case .some(let file):
+            let byte = StoreLocks.Task.reading.rawValue
+            _ = try StoreLocks.lock(file.descriptor, of: folder, byte, type, waiting: true)
+        case nil: break
+        }
     }
 }

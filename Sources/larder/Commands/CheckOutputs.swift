@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import System
 
 /// The reports that were asked for, and where each goes.
 struct CheckOutputs {
@@ -36,7 +37,7 @@ struct CheckOutputs {
         self.outputs = outputs
     }
 
-    func write(_ report: CheckReport, _ terminal: Terminal) throws(FileError) -> ExitStatus {
+    func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
         for output in outputs {
             let text = report.text(as: output.format)
             if let file = output.file { try WholeFile.write(text + "\n", to: file) } else { terminal.say(text) }

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import System
 
 /// `larder prefetch URL...`
 enum PrefetchCommand {

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import System
 
 /// `larder serve`
 enum ServeCommand {
@@ -14,7 +15,7 @@ enum ServeCommand {
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
             if service.isExposed { terminal.say(exposure(of: service)) }
             let preloading = try preloading(arguments, larder, terminal)
-            await stop.arrival()
+            await stop.requested()
             preloading?.cancel()
             await preloading?.value
             withExtendedLifetime(mark) { service.stop() }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Synchronization
+internal import System
 
 /// A stream of text to whoever runs the command. What it could not take is not forgotten.
 final class Output: Sendable {
@@ -35,21 +36,9 @@ final class Output: Sendable {
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer) -> Int32? {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            let code = errno
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if code == EAGAIN {
-                // Another program made the pipe or terminal that we share non-blocking.
-                var wait = pollfd(fd: file, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&wait, 1, -1)
-            } else if code != EINTR {
-                failed.store(true, ordering: .relaxed)
-                return code
-            }
-        }
-        return nil
+        let code = File.write(bytes, to: file)
+        guard code != 0 else { return nil }
+        failed.store(true, ordering: .relaxed)
+        return code
     }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// Another program, started and left alone.
 enum Program {
@@ -10,17 +11,15 @@ enum Program {
     /// Starts larder once more, in a session of its own, which no Ctrl-C reaches. Returns the first line that it prints, be it
     /// of an error, after which nobody listens to it; nil when it cannot be started or ends without a word.
     static func startDetached(_ operands: [String]) -> String? {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { return nil }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        defer { close(ends[0]) }
-        let hasStarted = spawn("/proc/self/exe", ["larder"] + operands, output: ends[1])
-        close(ends[1])
+        guard let pipe = try? Pipe() else { return nil }
+        defer { close(pipe.reading) }
+        let hasStarted = spawn("/proc/self/exe", ["larder"] + operands, output: pipe.writing)
+        close(pipe.writing)
         guard hasStarted else { return nil }
         var line: [UInt8] = []
         var byte: UInt8 = 0
         while true {
-            let count = read(ends[0], &byte, 1)
+            let count = read(pipe.reading, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count == 1, byte != UInt8(ascii: "\n") else { break }
             line.append(byte)

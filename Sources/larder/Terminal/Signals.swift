@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Synchronization
+internal import System
 
 /// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once. SIGHUP, once
 /// somebody waits for it, asks it to look again.
@@ -14,21 +15,9 @@ final class Signals: Sendable {
 
     /// Blocking the signals and waiting for them would not do: the runtime has threads before `main` begins.
     func catchAll() {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { return }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        Self.pipeStart = ends[1]
-        let pipeEnd = ends[0]
-        let waiter = Unmanaged.passRetained(Waiter(pipeEnd))
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { waiter in
-                guard let waiter else { return nil }
-                Unmanaged<Waiter>.fromOpaque(waiter).takeRetainedValue().wait()
-                return nil
-            }, waiter.toOpaque())
-        guard code == 0 else { return waiter.release() }
+        guard let pipe = try? Pipe() else { return }
+        Self.pipeStart = pipe.writing
+        guard (try? NamedThread.start("larder-signals") { Self.wait(pipe.reading) }) != nil else { return }
         signal(SIGPIPE, SIG_IGN)
         for number in [SIGINT, SIGTERM] {
             signal(number) { _ in
@@ -57,9 +46,9 @@ final class Signals: Sendable {
         }
     }
 
-    fileprivate func hungUp() { hangUp.withLock { $0 }?() }
+    private func hungUp() { hangUp.withLock { $0 }?() }
 
-    fileprivate func arrived() {
+    private func arrived() {
         let (count, handler) = state.withLock { state in
             state.count += 1
             return (state.count, state.handler)
@@ -73,24 +62,43 @@ final class Signals: Sendable {
     }
 
     /// Turns the handler's bytes into calls on an ordinary thread, where everything may be done.
-    private final class Waiter: Sendable {
-        private let pipeEnd: Int32
-
-        init(_ pipeEnd: Int32) {
-            self.pipeEnd = pipeEnd
-        }
-
-        func wait() {
-            var byte: UInt8 = 0
-            while true {
-                let count = read(pipeEnd, &byte, 1)
-                switch count {
-                case 1 where byte == 1: Signals.shared.hungUp()
-                case 1: Signals.shared.arrived()
-                case 0: return
-                case _: if errno != EINTR { return }
-                }
+    private static func wait(_ pipeEnd: Int32) {
+        var byte: UInt8 = 0
+        while true {
+            let count = read(pipeEnd, &byte, 1)
+            switch count {
+            case 1 where byte == 1: shared.hungUp()
+            case 1: shared.arrived()
+            case 0: return
+            case _: if errno != EINTR { return }
             }
         }
+    }
+}
+
+extension Signals {
+    /// Runs `body` as a task that the first signal cancels.
+    func cancelling<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
+    ) async throws -> Value {
+        // It begins when there is somebody to stop it: a signal before that would end the process as it stands.
+        let (beginning, begin) = AsyncStream.makeStream(of: Void.self)
+        let task = Task {
+            for await _ in beginning {}
+            return try await body()
+        }
+        onFirst {
+            task.cancel()
+            onStop()
+        }
+        begin.finish()
+        return try await task.value
+    }
+
+    /// Catches the first signal from here on.
+    func first() -> Interruption {
+        let interruption = Interruption()
+        onFirst { interruption.request() }
+        return interruption
     }
 }

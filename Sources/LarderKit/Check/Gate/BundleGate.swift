@@ -2,6 +2,7 @@ internal import Bundles
 internal import Crawl
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 /// Stands between a visit and its readers: it may be published when the bundles that a manifest requires verify in it.

@@ -1,6 +1,7 @@
 internal import Digest
 internal import Fetch
 internal import Store
+internal import System
 
 /// Whether held bodies are what they were when they came.
 enum BodyProof {

@@ -3,6 +3,7 @@ internal import Crawl
 internal import Fetch
 internal import Serve
 internal import Store
+internal import System
 internal import Web
 
 extension Larder {

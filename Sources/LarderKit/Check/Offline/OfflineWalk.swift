@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 /// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its reader.

@@ -1,10 +1,11 @@
 internal import Glibc
 internal import Store
+internal import System
 
 /// The bytes of a body, a piece each time that somebody asks.
 final class BodyPieces {
     private var rest: [UInt8]?
-    private let file: Int32
+    private let file: File?
 
     private static let pieceSize = 64 * 1024
 
@@ -13,24 +14,17 @@ final class BodyPieces {
         switch content {
         case .bytes(let bytes):
             rest = bytes
-            file = -1
+            file = nil
         case .file(let path):
-            file = open(path, O_RDONLY | O_CLOEXEC)
-            guard file >= 0 else { return nil }
+            guard let file = try? File(path, O_RDONLY) else { return nil }
+            self.file = consume file
         }
-    }
-
-    deinit {
-        if file >= 0 { close(file) }
     }
 
     /// Nil at the end, and where it cannot be read any further.
     func next() -> [UInt8]? {
-        guard file >= 0 else { return rest.take() }
-        let piece = [UInt8](unsafeUninitializedCapacity: Self.pieceSize) { buffer, count in
-            repeat { count = read(file, buffer.baseAddress, Self.pieceSize) } while count < 0 && errno == EINTR
-            count = max(0, count)
-        }
-        return piece.isEmpty ? nil : piece
+        if let rest = rest.take() { return rest }
+        let piece = try? file?.read(atMost: Self.pieceSize)
+        return piece?.isEmpty == false ? piece : nil
     }
 }

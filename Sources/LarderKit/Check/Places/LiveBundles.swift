@@ -1,6 +1,7 @@
 internal import Bundles
 internal import Fetch
 internal import Store
+internal import System
 internal import Web
 
 /// Fetches bundles on a few threads, each of which hashes what comes to it: no body is ever held.

@@ -2,6 +2,7 @@ internal import Bundles
 internal import Fetch
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 /// A place on this machine: bodies can be looked at again.

@@ -1,6 +1,7 @@
 internal import Fetch
 internal import Store
 internal import Synchronization
+internal import System
 
 /// Threads of ours that share a list of tasks, a thread a core: each takes the next one.
 enum WorkTeam {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// The files of a folder and of those below it, by their paths below it, in order.
 struct FolderFiles {
@@ -8,20 +9,20 @@ struct FolderFiles {
 
     /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read.
     init(_ root: String) throws(LarderError) {
-        guard let names = Self.names(in: root) else {
+        guard let names = Folder.names(in: root) else {
             throw LarderError(
                 .input,
-                "cannot open the folder \(root): \(String(cString: strerror(errno))); name the one that the build wrote"
+                "cannot open the folder \(root): \(SystemError.lastText); name the one that the build wrote"
             )
         }
         var folders: [String] = []
         add(names, of: root, below: "", &folders)
         while let folder = folders.popLast() {
             let path = root + "/" + folder
-            if let names = Self.names(in: path) {
+            if let names = Folder.names(in: path) {
                 add(names, of: path, below: folder, &folders)
             } else {
-                skip(String(folder.dropLast()), "cannot open it: \(String(cString: strerror(errno)))")
+                skip(String(folder.dropLast()), "cannot open it: \(SystemError.lastText)")
             }
         }
         paths.sort()
@@ -37,7 +38,7 @@ struct FolderFiles {
             }
             var status = stat()
             guard lstat(folder + "/" + name, &status) == 0 else {
-                skip(prefix + name, "cannot look at it: \(String(cString: strerror(errno)))")
+                skip(prefix + name, "cannot look at it: \(SystemError.lastText)")
                 continue
             }
             switch status.st_mode & S_IFMT {
@@ -51,24 +52,6 @@ struct FolderFiles {
 
     private mutating func skip(_ name: String, _ reason: String) {
         skipped.append(.init(name: name.visible, reason: reason))
-    }
-
-    /// Nil when the folder cannot be opened. One is open at a time, however deep they go.
-    private static func names(in folder: String) -> [[UInt8]]? {
-        guard let entries = opendir(folder) else { return nil }
-        defer { closedir(entries) }
-        var names: [[UInt8]] = []
-        while let entry = readdir(entries) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: UInt8.self, capacity: 256) { name in
-                    Array(
-                        UnsafeBufferPointer(start: name, count: strnlen(UnsafePointer<CChar>(OpaquePointer(name)), 256))
-                    )
-                }
-            }
-            if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
-        }
-        return names
     }
 
     /// The path as a relative URL.

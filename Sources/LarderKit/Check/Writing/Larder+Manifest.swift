@@ -2,6 +2,7 @@ internal import Bundles
 internal import Fetch
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 extension Larder {

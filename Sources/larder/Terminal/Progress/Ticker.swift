@@ -1,11 +1,11 @@
-internal import Glibc
 internal import Synchronization
+internal import System
 
 /// A thread that does something at an interval until it is stopped.
 final class Ticker: Sendable {
     private let milliseconds: Int32
-    /// The thread ends when this pipe is closed. Set by `start`, taken by `stop`.
-    private let running = Mutex<(thread: pthread_t, pipeStart: Int32)?>(nil)
+    /// Set by `start`, taken by `stop`.
+    private let running = Mutex<(thread: NamedThread, stop: StopSignal)?>(nil)
 
     init(every interval: Duration) {
         milliseconds = Int32(interval / .milliseconds(1))
@@ -13,58 +13,19 @@ final class Ticker: Sendable {
 
     /// Where there is no thread to be had, nothing is done.
     func start(_ body: @escaping @Sendable () -> Void) {
-        var ends: [Int32] = [0, 0]
-        guard pipe(&ends) == 0 else { return }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let work = Unmanaged.passRetained(Work(pipeEnd: ends[0], milliseconds: milliseconds, body))
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread, nil,
-            { work in
-                guard let work else { return nil }
-                Unmanaged<Work>.fromOpaque(work).takeRetainedValue().run()
-                return nil
-            }, work.toOpaque())
-        guard code == 0 else {
-            work.release()
-            for end in ends { close(end) }
-            return
+        guard let stop = try? StopSignal() else { return }
+        let milliseconds = milliseconds
+        let thread = try? NamedThread.start("larder-ticker") {
+            repeat { body() } while !stop.wait(milliseconds: milliseconds)
         }
-        let pipeStart = ends[1]
-        let own = thread
-        running.withLock { $0 = (own, pipeStart) }
+        guard let thread else { return }
+        running.withLock { $0 = (thread, stop) }
     }
 
     /// Returns when the last call has.
     func stop() {
-        guard
-            let running = running.withLock({ state in
-                defer { state = nil }
-                return state
-            })
-        else { return }
-        close(running.pipeStart)
-        pthread_join(running.thread, nil)
-    }
-
-    private final class Work: Sendable {
-        private let pipeEnd: Int32
-        private let milliseconds: Int32
-        private let body: @Sendable () -> Void
-
-        init(pipeEnd: Int32, milliseconds: Int32, _ body: @escaping @Sendable () -> Void) {
-            self.pipeEnd = pipeEnd
-            self.milliseconds = milliseconds
-            self.body = body
-        }
-
-        func run() {
-            defer { close(pipeEnd) }
-            while true {
-                body()
-                var wait = pollfd(fd: pipeEnd, events: Int16(POLLIN), revents: 0)
-                if poll(&wait, 1, milliseconds) > 0 { return }
-            }
-        }
+        guard let running = running.withLock({ $0.take() }) else { return }
+        running.stop.give()
+        running.thread.join()
     }
 }

@@ -1,16 +1,16 @@
-import Store
 import Synchronization
+import System
 import Testing
 
 @Suite struct SingleFlightTests {
-    private typealias Flight = SingleFlight<String, Result<Int, StoreError>>
+    private typealias Flight = SingleFlight<String, Result<Int, SystemError>>
 
     /// What came of loads, and the loads that are not complete yet.
     private final class Desk: Sendable {
-        let outcomes = Mutex<[Result<Int, StoreError>]>([])
+        let outcomes = Mutex<[Result<Int, SystemError>]>([])
         let open = Mutex<[Flight.Completion]>([])
 
-        func complete(_ place: Int, _ outcome: Result<Int, StoreError>) {
+        func complete(_ place: Int, _ outcome: Result<Int, SystemError>) {
             open.withLock { $0[place] }(outcome)
         }
     }
@@ -28,9 +28,9 @@ import Testing
 
     @Test(
         arguments: [
-            .success(7), .failure(StoreError(.failed, doing: "load", path: "/", detail: "no answer")),
-        ] as [Result<Int, StoreError>])
-    func `those who ask while a load is under way share its outcome`(outcome: Result<Int, StoreError>) {
+            .success(7), .failure(SystemError(5, doing: "load", "/")),
+        ] as [Result<Int, SystemError>])
+    func `those who ask while a load is under way share its outcome`(outcome: Result<Int, SystemError>) {
         for _ in 1...3 { ask("a") }
         ask("b")
         #expect(desk.open.withLock { $0.count } == 2)

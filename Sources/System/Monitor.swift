@@ -2,8 +2,8 @@ internal import Glibc
 
 /// A state that threads of ours change under one lock, and wait on until it is as they need it.
 ///
-/// `Mutex` has no condition variable, and the writer's queue and the scan pool both wait for work.
-package final class Gate<State>: @unchecked Sendable {
+/// `Mutex` has no condition variable, and whoever takes work from others waits for it.
+package final class Monitor<State>: @unchecked Sendable {
     // Every access to `state` holds `mutex`, which is what makes the class Sendable. Both C objects stay at one
     // address for the life of the class, as pthreads demands.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>

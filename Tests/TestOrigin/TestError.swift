@@ -1,7 +1,7 @@
 import Glibc
 
 /// What the system would not do for a test.
-package struct SystemError: Error, CustomStringConvertible {
+package struct TestError: Error, CustomStringConvertible {
     package let doing: String
     package let why: String
 

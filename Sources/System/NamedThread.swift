@@ -1,34 +1,46 @@
 internal import Glibc
+internal import Synchronization
 
 /// A thread of ours with a name that `top -H` and profilers show. Blocking work runs on these, never on Swift's pool.
-package struct NamedThread: Sendable {
+///
+/// It is let go of with the last reference to it, if nobody has waited for it by then: it runs on, and cleans up after
+/// itself.
+package final class NamedThread: Sendable {
     private let thread: pthread_t
+    private let isJoined = Mutex(false)
 
     /// Starts at once. Fails only when the machine has no threads left.
+    @discardableResult
     package static func start(
         _ name: String, body: @escaping @Sendable () -> Void
-    ) throws(StoreError) -> NamedThread {
+    ) throws(SystemError) -> NamedThread {
         let start = Unmanaged.passRetained(Start(name: name, body: body))
         var thread = pthread_t()
         let code = pthread_create(&thread, nil, run, start.toOpaque())
         guard code == 0 else {
             start.release()
-            throw StoreError(
-                .failed, doing: "start", path: "the thread \(name)", detail: String(cString: strerror(code)),
-                advice: "raise the limit on threads (ulimit -u)")
+            throw SystemError(
+                code, doing: "start", "the thread \(name)", advice: "raise the limit on threads (ulimit -u)")
         }
-        return NamedThread(thread: thread)
+        return NamedThread(thread)
     }
 
-    /// Waits for the body to return. To be called once, by one thread. A thread that is neither joined nor detached keeps
-    /// its stack for ever.
+    private init(_ thread: pthread_t) {
+        self.thread = thread
+    }
+
+    deinit {
+        if !isJoined.withLock({ $0 }) { pthread_detach(thread) }
+    }
+
+    /// Returns when the body has. From any other thread, and as often as one likes.
     package func join() {
-        pthread_join(thread, nil)
-    }
-
-    /// Lets go of a thread that nobody waits for. To be called once, in place of `join`.
-    package func detach() {
-        pthread_detach(thread)
+        // Whoever comes second waits for the first one's wait; the thread itself never asks.
+        isJoined.withLock { isJoined in
+            guard !isJoined else { return }
+            pthread_join(thread, nil)
+            isJoined = true
+        }
     }
 
     private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
