@@ -1,3 +1,4 @@
+internal import CCurl
 internal import Glibc
 package import System
 
@@ -53,4 +54,17 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     package var description: String { kind == .refused ? detail : "\(kind.rawValue) (\(detail))" }
+}
+
+extension CURLcode {
+    /// For calls that fail only when libcurl cannot do what was asked, or has no memory left.
+    func check() throws(FetchFailure) {
+        guard self == CURLE_OK else { throw FetchFailure(.machine, String(cString: curl_easy_strerror(self))) }
+    }
+}
+
+extension CURLMcode {
+    func check() throws(FetchFailure) {
+        guard self == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(self))) }
+    }
 }
