@@ -1,4 +1,5 @@
 package import Digest
+package import Web
 
 /// A resource with what is expected of it.
 package struct Bundle: Sendable, Equatable {
@@ -49,5 +50,156 @@ package struct Bundle: Sendable, Equatable {
     /// What has to be computed to check it.
     package func algorithms(of subject: Claim.Subject) -> Set<DigestAlgorithm> {
         Set(claims.filter { $0.subject == subject }.compactMap(\.algorithm))
+    }
+}
+
+extension Bundle {
+    /// What a measurement proves: every strong claim must hold, and one of them must be a digest.
+    package func finding(on measurement: Measurement) -> Finding {
+        var failures: [Claim.Failure] = []
+        var remarks: [String] = []
+        var gaps: [String] = []
+        var isProven = false
+        for claim in claims {
+            switch (claim.outcome(on: measurement), claim.strength) {
+            case (.holds, .strong): isProven = isProven || claim.isProof
+            case (.holds, .weak): remarks.append("\(claim.source) agrees, which proves nothing")
+            case (.fails(let failure), .strong): failures.append(failure)
+            case (.fails(let failure), .weak):
+                remarks.append(
+                    "\(claim.source) does not agree, which fails nothing: "
+                        + "expected \(failure.expected), found \(failure.found)")
+            case (.open(let reason), .strong):
+                // What was sent may be gone while what it decodes to is there and can be proven.
+                if claim.subject == .encoded { remarks.append(reason) } else { gaps.append(reason) }
+            case (.open(let reason), .weak): remarks.append(reason)
+            }
+        }
+        if !failures.isEmpty {
+            let mismatch = Mismatch(
+                failures: failures, expectedByteCount: byteCount, foundByteCount: measurement.decoded.byteCount)
+            return Finding(.mismatch(mismatch), remarks: remarks)
+        }
+        if isProven, gaps.isEmpty { return Finding(.verified, remarks: remarks) }
+        return Finding(.unverifiable(gaps.first ?? remarks.first ?? nothingSaid), remarks: remarks)
+    }
+
+    private var nothingSaid: String {
+        byteCount == nil ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which is right"
+    }
+}
+
+/// A verdict, and what else was noticed that changes nothing about it.
+package struct Finding: Sendable, Equatable {
+    package var verdict: Verdict
+    /// Weak evidence, and what could not be looked at; a sentence each.
+    package var remarks: [String]
+
+    package init(_ verdict: Verdict, remarks: [String] = []) {
+        self.verdict = verdict
+        self.remarks = remarks
+    }
+}
+
+/// What a check found of one bundle.
+package enum Verdict: Sendable, Equatable {
+    case verified
+    /// Something that was said of it does not hold.
+    case mismatch(Mismatch)
+    /// It could not be had; the text says why.
+    case missing(String)
+    /// It was had, and nothing can be said of it; the text says why.
+    case unverifiable(String)
+    /// It is of another release than what it belongs to.
+    case skew(Skew)
+
+    package var name: String {
+        switch self {
+        case .verified: "verified"
+        case .mismatch: "mismatch"
+        case .missing: "missing"
+        case .unverifiable: "unverifiable"
+        case .skew: "skew"
+        }
+    }
+
+    package var detail: String? {
+        switch self {
+        case .verified: nil
+        case .mismatch(let mismatch): mismatch.description
+        case .missing(let reason), .unverifiable(let reason): reason
+        case .skew(let skew): skew.description
+        }
+    }
+}
+
+/// How a body differs from what was expected of it.
+package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
+    /// Those that did not hold; the others did, or could not be looked at. Never empty.
+    package let failures: [Claim.Failure]
+    /// Of the decoded body; nil when nobody said how long it should be.
+    package private(set) var expectedByteCount: Int?
+    /// Nil when nobody counted.
+    package let foundByteCount: Int?
+    /// Where the body first differs from the right one, for whoever has both.
+    package private(set) var difference: Difference?
+
+    init(failures: [Claim.Failure], expectedByteCount: Int?, foundByteCount: Int?) {
+        self.failures = failures
+        self.expectedByteCount = expectedByteCount
+        self.foundByteCount = foundByteCount
+    }
+
+    /// - Parameter byteCount: the right body's, of which nobody may have said how long it is.
+    package mutating func add(_ difference: Difference, from byteCount: Int?) {
+        self.difference = difference
+        expectedByteCount = expectedByteCount ?? byteCount
+    }
+
+    /// The sizes are among what does not agree.
+    package var isOfSizes: Bool { failures.contains { $0.source == Claim.sizeSource } }
+
+    package var description: String {
+        var parts = failures.map { failure in
+            let source = failures.count > 1 ? "\(failure.source): " : ""
+            let hint = failure.hint.map { " (\($0))" } ?? ""
+            return "\(source)expected \(failure.expected), found \(failure.found)\(hint)"
+        }
+        if let difference { parts.append(difference.description) }
+        return parts.joined(separator: "; ")
+    }
+}
+
+/// What bodies have to be, by their URLs, whoever brings them in: the digests of the manifests that are in force.
+package struct Requirements: Sendable, Equatable {
+    private var bundles: [String: Bundle] = [:]
+
+    package init() {}
+
+    package var isEmpty: Bool { bundles.isEmpty }
+
+    /// Nil where nothing is said that could prove a body right.
+    package subscript(_ url: WebURL) -> Bundle? { bundles.isEmpty ? nil : bundles[url.key.href] }
+
+    /// What has no digest proves nothing, and requires nothing.
+    package mutating func require(_ bundle: Bundle, at url: WebURL) {
+        guard bundle.isProvable else { return }
+        bundles[url.key.href] = bundle
+    }
+
+    /// What is required here already counts more.
+    package mutating func add(_ others: Requirements) {
+        bundles.merge(others.bundles) { own, _ in own }
+    }
+}
+
+extension Bundle {
+    /// What the digests prove that are known of a body; nil where it takes others, which only the bytes give.
+    package func finding(knowing digests: [Digest], byteCount: Int) -> Finding? {
+        for claim in claims {
+            guard let algorithm = claim.algorithm else { continue }
+            guard digests.contains(where: { $0.algorithm == algorithm }) else { return nil }
+        }
+        return finding(on: Measurement(uncoded: Measurement.Body(byteCount: byteCount, digests: digests)))
     }
 }

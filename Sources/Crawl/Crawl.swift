@@ -1,16 +1,16 @@
 internal import Bundles
-package import Fetch
-internal import Glibc
+internal import Fetch
+internal import Markup
 internal import Store
 internal import Synchronization
+package import System
 internal import Web
 
 /// Drives one prefetch: carries out what the frontier says, on the thread that calls `run`, which is libcurl's too.
 package final class Crawl {
     let plan: CrawlPlan
     private let interruption: Interruption
-    private let clock = ContinuousClock()
-    private let started: ContinuousClock.Instant
+    private let age = Stopwatch()
     let loop: FetchLoop
     let writes: WriteQueue
     let pool: ScanPool
@@ -44,7 +44,6 @@ package final class Crawl {
         self.plan = plan
         required = plan.required
         self.interruption = interruption
-        started = clock.now
         let scope: Scope
         do throws(PatternMistake) {
             scope = try Scope(start: plan.start, options: plan.scope)
@@ -130,7 +129,7 @@ package final class Crawl {
         } catch {
             throw .fetch(error)
         }
-        report.elapsed = clock.now - started
+        report.elapsed = age.elapsed
         return report
     }
 
@@ -217,9 +216,284 @@ package final class Crawl {
         }
     }
 
-    var now: Duration { clock.now - started }
+    var now: Duration { age.elapsed }
 
-    static func secondsSinceEpoch() -> Int64 { Int64(time(nil)) }
+    static func secondsSinceEpoch() -> Int64 { SystemClock.secondsSinceEpoch() }
 
     static func httpNow() -> HTTPDate { HTTPDate(secondsSinceEpoch: secondsSinceEpoch()) }
+}
+
+extension Crawl {
+    /// Numbers of robots.txt files: those of hosts, with this bit.
+    static let robotsBit: UInt32 = 1 << 31
+    /// Numbers of probes: those of hosts, with this bit.
+    static let probeBit: UInt32 = 1 << 30
+    /// Numbers of pages that are asked for once more: those of hosts, with this bit.
+    static let witnessBit: UInt32 = 1 << 29
+
+    func start(_ task: Frontier.Task) throws(CrawlError) {
+        switch task {
+        case .fetch(let number): try start(number)
+        case .robots(let host, let url, let reach): ask(UInt32(host) | Self.robotsBit, url, reach)
+        case .probe(let host, let url, let reach): ask(UInt32(host) | Self.probeBit, url, reach)
+        case .witness(let host, let url, let reach): ask(UInt32(host) | Self.witnessBit, url, reach)
+        }
+    }
+
+    /// Fetches what is due, unless it is held and need not be.
+    private func start(_ number: UInt32) throws(CrawlError) {
+        let url = frontier.url(number)
+        if let rule = plan.rules.storageBan(for: url, nil) {
+            frontier.recalled(number)
+            return frontier.drop(number, for: .unstored(rule.text))
+        }
+        let isCORS = frontier.isCORS(number)
+        let answer = try storing { () throws(StoreError) in
+            try recall?.answer(
+                for: url, requiring: required[url], origin: frontier.origin(askingFor: number), isCORS: isCORS,
+                now: Self.httpNow())
+        }
+        switch answer {
+        case nil:
+            fetch(number, url, HTTPFields().naming(origin: isCORS ? frontier.origin(askingFor: number) : nil))
+        case .load(let fields)?:
+            fetch(number, url, fields)
+        case .validate(let held, let fields)?:
+            asked[number] = held
+            // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
+            if let part = partials.take(url.href) {
+                fetch(
+                    number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
+            } else {
+                fetch(number, url, fields)
+            }
+        case .done(let held)?:
+            try recalled(number, url, held)
+        case .reuse(let held)?:
+            if try recalled(number, url, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
+        }
+    }
+
+    /// What is required of an address is required of what it leads to.
+    func passOn(_ url: WebURL, to target: WebURL?) {
+        if let target, let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
+    }
+
+    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
+        var request = FetchRequest(number: number, url: url, fields: fields)
+        // To where it is redirected too.
+        if fields.contains("Origin") { frontier.becomeCORS(number) }
+        request.referrer = frontier.referrer(of: number)
+        request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
+        // What is asked for by conditions is held whole.
+        request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
+        if let part = request.resume { resumed[number] = part.byteCount }
+        loop.start(request)
+    }
+
+    /// For what is no entry.
+    func ask(_ number: UInt32, _ url: WebURL, _ reach: Reach) {
+        var request = FetchRequest(number: number, url: url)
+        request.reach = plan.mayReachPrivate ? .thisMachine : reach
+        loop.start(request)
+    }
+
+    /// Goes on from what is held without asking for it. False for what is not to be kept, and for a redirect that leads
+    /// nowhere.
+    @discardableResult
+    private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
+        frontier.came(number, from: held.flags.reach)
+        if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
+            passOn(url, to: redirect.url)
+            return frontier.redirected(number, to: redirect.url, isRecalled: true)
+        }
+        frontier.recalled(number)
+        return try follow(number, held)
+    }
+
+    /// The links of what is held, out of their lists: its body is looked into only where there are none. False when it is
+    /// not to be kept.
+    @discardableResult
+    func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
+        guard let recall else { return true }
+        let isLeftOut =
+            mayLeaveOut && plan.sitePlan.manners.noindex == .obey && held.flags.contains(.saysNoindex)
+            && frontier.mayBeLeftOut(number)
+        if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
+        frontier.came(number, as: held.body?.format)
+        // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
+        guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
+            scan(number, frontier.url(number), .held(held))
+            return !isLeftOut
+        }
+        let isLeft = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
+        let isListed = try storing { () throws(StoreError) in
+            try recall.eachLink(of: held) { heard, kind in
+                if kind.role == .page ? isLeft : isLeftOut { return }
+                frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)
+            } new: { link in
+                var link = link
+                link.isNofollow = isLeft && link.role == .page
+                return isLeftOut && link.role != .page ? nil : frontier.found(link, by: number)
+            }
+        }
+        if !isListed {
+            scan(number, frontier.url(number), .held(held))
+        } else if isLeftOut {
+            frontier.leaveOut(number)
+        }
+        return !isLeftOut
+    }
+
+    /// Keeps in this visit what an earlier one has; `flags` are those of the request that confirmed it.
+    func keep(
+        _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
+    ) throws(CrawlError) {
+        var new = NewResponse(
+            href: held.href, referrer: frontier.referrer(of: number)?.href, status: held.status,
+            role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
+            body: held.body.map(NewResponse.Body.held) ?? .none)
+        new.number = number
+        new.variant = held.variant
+        new.type = held.type
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody)).union(flags)
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
+    }
+}
+
+/// Answers that lead to no entry: those that are about a host, and those that somebody else got.
+extension Crawl {
+    func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
+        try storing { () throws(StoreError) in
+            let body = try NewBody(
+                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+            var new = NewResponse(
+                href: document.href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
+                fields: document.fields.block, fetched: Self.secondsSinceEpoch(), body: .new(body))
+            new.request = document.request
+            new.type = document.fields.contentType?.essence
+            try writes.add(new)
+        }
+    }
+
+    /// What could not be had as it is required, or as somebody who is known, while something of it is held: that stays.
+    func findKept() throws(CrawlError) {
+        guard !required.isEmpty || frontier.options.hasSession, let recall else { return }
+        for number in 0..<UInt32(frontier.records.count) {
+            guard case .failed(let failure) = frontier.state(number), !failure.isGone,
+                failure.isOfSession || required[frontier.url(number)] != nil
+            else { continue }
+            if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
+                keptFromBefore.insert(number)
+            }
+        }
+    }
+
+    /// What robots.txt says is kept like everything else, so that it can be explained later.
+    func robotsFetched(_ result: FetchResult) throws(CrawlError) {
+        result.partial?.discard()
+        let host = Int(result.number & ~Self.robotsBit)
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine:
+            throw .fetch(failure)
+        case .failure(let failure):
+            frontier.robotsFailed(host: host, failure, now: now)
+        case .response(let response):
+            let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
+            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
+            let next = frontier.robotsAnswered(
+                host: host, status: response.status, location: location, body: body.span, now: now)
+            if (200..<300).contains(response.status) {
+                // As any file that nobody looks into for links.
+                var job = ScanJob(
+                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
+                    time: Self.secondsSinceEpoch())
+                job.flags = ResponseFlags(result)
+                job.sentFields = result.sentFields
+                scanning += 1
+                scanningByteCount += job.byteCount
+                pool.add(job)
+            } else {
+                response.body.discard()
+            }
+            guard let next else { return }
+            try keepRobotsRedirect(result, response)
+            ask(result.number, next, result.exchange?.reach ?? .publicNetwork)
+        }
+    }
+
+    private func keepRobotsRedirect(_ result: FetchResult, _ response: FetchedResponse) throws(CrawlError) {
+        var head = NewResponse(
+            href: result.url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
+            fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
+        head.flags = ResponseFlags(result)
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
+    }
+
+    /// What the host says about what it cannot have is remembered, and not kept.
+    func probeFetched(_ result: FetchResult) throws(CrawlError) {
+        result.partial?.discard()
+        let host = Int(result.number & ~Self.probeBit)
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine:
+            throw .fetch(failure)
+        case .failure:
+            frontier.probed(host: host, nil, now: now)
+        case .response(let response):
+            let body = try storing { () throws(StoreError) in try response.body.beginning(ContentPrint.longestText) }
+            response.body.discard()
+            let target = Redirect(response.status, response.fields, from: result.url)?.url
+            let answer = SoftNotFound.Answer(
+                status: response.status, target: target, content: ContentPrint(text: body.span))
+            frontier.probed(host: host, answer, now: now)
+        }
+    }
+}
+
+/// What those hear who watch. Nothing of it is computed when nobody does.
+extension Crawl {
+    static let progressInterval: Duration = .milliseconds(100)
+
+    func tellProgress(isEnding: Bool = false) {
+        guard let progress = plan.progress else { return }
+        let now = now
+        guard isEnding || now - lastProgress > Self.progressInterval else { return }
+        lastProgress = now
+        var figures = frontier.progress(now: now)
+        figures.isEnding = isEnding
+        figures.scanning = scanning
+        figures.requests = report.requests
+        figures.confirmed = report.confirmed
+        figures.savedByteCount = report.savedByteCount
+        figures.byteCount = report.wireByteCount
+        for place in figures.hosts.indices {
+            figures.hosts[place].requests = report.hosts[figures.hosts[place].name]?.requests ?? 0
+        }
+        progress(figures)
+    }
+
+    func tell(_ result: FetchResult) {
+        guard let answered = plan.answered else { return }
+        var status: Int?
+        var failure: String?
+        switch result.outcome {
+        case .response(let response): status = response.status
+        case .failure(let reason): failure = reason.description
+        }
+        answered(
+            CrawlAnswer(
+                url: result.url.href, kind: kind(of: result.number), status: status, failure: failure,
+                byteCount: result.wireByteCount, elapsed: result.exchange?.timings.done ?? .zero))
+    }
+
+    private func kind(of number: UInt32) -> CrawlAnswer.Kind {
+        if number & Self.robotsBit != 0 { return .robots }
+        if number & Self.probeBit != 0 { return .probe }
+        if number & Self.witnessBit != 0 { return .page }
+        return switch frontier.role(of: number) {
+        case .page: .page
+        case .requisite: .requisite
+        case .guide: .guide
+        }
+    }
 }

@@ -1,3 +1,4 @@
+package import System
 package import Web
 
 /// Fetches one URL after another side by side and follows their redirects: for whoever wants bodies and keeps no

@@ -1,3 +1,7 @@
+internal import CCurl
+internal import Glibc
+package import System
+
 /// Why no whole response came.
 package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable, Equatable {
@@ -28,6 +32,19 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
         self.detail = detail
     }
 
+    package init(_ error: SystemError) {
+        // What came of it makes room again when it goes.
+        let isFull = error.code == ENOSPC || error.code == EDQUOT
+        self.init(isFull ? .noRoom : .machine, error.problem)
+    }
+
+    /// What the system refuses, as a transfer's failure.
+    static func wrapping<Value: ~Copyable>(
+        _ body: () throws(SystemError) -> Value
+    ) throws(FetchFailure) -> Value {
+        do throws(SystemError) { return try body() } catch { throw FetchFailure(error) }
+    }
+
     /// Whether the same request may succeed a little later; one that was to resume, without what it resumes.
     package var mayPass: Bool {
         switch kind {
@@ -37,4 +54,17 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     package var description: String { kind == .refused ? detail : "\(kind.rawValue) (\(detail))" }
+}
+
+extension CURLcode {
+    /// For calls that fail only when libcurl cannot do what was asked, or has no memory left.
+    func check() throws(FetchFailure) {
+        guard self == CURLE_OK else { throw FetchFailure(.machine, String(cString: curl_easy_strerror(self))) }
+    }
+}
+
+extension CURLMcode {
+    func check() throws(FetchFailure) {
+        guard self == CURLM_OK else { throw FetchFailure(.machine, String(cString: curl_multi_strerror(self))) }
+    }
 }

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+package import System
 internal import Web
 
 /// One libcurl multi handle, run by the thread that owns the loop. Nothing here is locked; only the waker may leave.
@@ -9,8 +10,7 @@ package final class FetchLoop {
     package private(set) var strictTransport: StrictTransport?
     private let setup: TransferSetup
     private let limits: TransferWatch.Limits
-    private let clock = ContinuousClock()
-    private let started: ContinuousClock.Instant
+    private let age = Stopwatch()
     private var idle: [Transfer] = []
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     private var results: [FetchResult] = []
@@ -30,7 +30,6 @@ package final class FetchLoop {
         setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
-        started = clock.now
         // Without it libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
         try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost).check()
@@ -105,9 +104,9 @@ package final class FetchLoop {
         try setup.cookies?.save()
     }
 
-    private var now: Duration { clock.now - started }
+    private var now: Duration { age.elapsed }
 
-    private static var date: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+    private static var date: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
 
     private static let globalInit = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
 }
@@ -220,5 +219,24 @@ extension FetchLoop {
         var wait = running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now)
         if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
         return wait
+    }
+}
+
+/// Ends a loop's wait from any thread.
+package final class FetchWaker: Waker, @unchecked Sendable {
+    // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the only one
+    // that this class makes; whoever holds the waker keeps the handle alive.
+    let multi: UnsafeMutableRawPointer
+
+    init(_ multi: UnsafeMutableRawPointer) {
+        self.multi = multi
+    }
+
+    deinit {
+        curl_multi_cleanup(multi)
+    }
+
+    package func wake() {
+        curl_multi_wakeup(multi)
     }
 }

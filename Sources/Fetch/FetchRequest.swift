@@ -1,3 +1,4 @@
+internal import Glibc
 package import Web
 
 /// One request that the loop is to make. The number comes back with the result.
@@ -29,4 +30,110 @@ package struct FetchRequest: Sendable {
         self.url = url
         self.fields = fields
     }
+}
+
+/// What became of a request.
+package struct FetchResult: Sendable {
+    package var number: UInt32
+    package var url: WebURL
+    package var outcome: Outcome
+    /// What came over the wire, before any content coding was undone.
+    package var wireByteCount: Int
+    /// Nil when no request was sent.
+    package var exchange: Exchange?
+    /// What the request said of itself and by the options for its host, but for what is secret. Other requests may be
+    /// answered otherwise where the answer varies by these.
+    package var sentFields: HTTPFields
+    /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the request was
+    /// to resume and did not get to. Whoever gets it owns the file.
+    package var partial: PartialBody?
+    /// The rest was asked for, and the server sent a part of it, whole.
+    package var isShortPart = false
+
+    package enum Outcome: Sendable {
+        case response(FetchedResponse)
+        case failure(FetchFailure)
+    }
+}
+
+package struct FetchedResponse: Sendable {
+    package var status: Int
+    package var fields: HTTPFields
+    package var body: FetchedBody
+}
+
+/// A body without its content coding.
+package enum FetchedBody: Sendable {
+    case bytes([UInt8])
+    /// Larger than `FetchOptions.spoolThreshold`, or resumed; whoever gets it owns the file.
+    case file(path: String, byteCount: Int)
+
+    package var byteCount: Int {
+        switch self {
+        case .bytes(let bytes): bytes.count
+        case .file(_, let byteCount): byteCount
+        }
+    }
+
+    /// Removes the file of a body that nobody wants.
+    package func discard() {
+        if case .file(let path, _) = self { unlink(path) }
+    }
+}
+
+/// How a request and its answer travelled.
+package struct Exchange: Sendable, Equatable {
+    package enum Version: String, Sendable, Equatable {
+        case http10 = "HTTP/1.0"
+        case http11 = "HTTP/1.1"
+        case http2 = "HTTP/2"
+    }
+
+    package enum Security: Sendable, Equatable {
+        case plain
+        case verified
+        /// TLS, with nobody asked who is at the other end: `FetchOptions.isInsecure`.
+        case unverified
+    }
+
+    /// Nil when no answer came.
+    package var version: Version?
+    package var security: Security
+    /// Whom the connection led to: the proxy where there is one.
+    package var peer: IPAddress?
+    package var usesProxy: Bool
+    /// On a connection that was open already: no name was looked up, and no hands were shaken.
+    package var isReused: Bool
+    /// The request told who larder is: by cookies, a login or a client certificate. Once it has, whatever came is private.
+    package var usedCredentials: Bool
+    package var timings: Timings
+
+    /// Where the links of the answer may lead.
+    package var reach: Reach { usesProxy ? .publicNetwork : peer?.kind.reach ?? .publicNetwork }
+
+    /// Moments since the start of the transfer; zero for what did not happen.
+    package struct Timings: Sendable, Equatable {
+        package var nameFound: Duration
+        package var connected: Duration
+        package var secured: Duration
+        package var requestSent: Duration
+        package var firstByte: Duration
+        package var done: Duration
+
+        /// From the request to the first byte of its answer: what a server's load shows in.
+        package var latency: Duration { max(.zero, firstByte - requestSent) }
+    }
+}
+
+/// Takes bodies while they come: they are then neither in memory nor in a file, and the responses have empty ones. It is
+/// called on the loop's thread, for each request in the order of its bytes.
+package protocol BodyReceiver: AnyObject {
+    /// The header of an answer is whole. A body that is not wanted is dropped as it comes.
+    ///
+    /// - Returns: whether the body is wanted.
+    func begin(_ number: UInt32, status: Int, fields: HTTPFields) -> Bool
+    /// The next bytes, without their content coding unless the request keeps it.
+    ///
+    /// - Returns: whether there is a use for more; if not, the request fails as too large.
+    func take(_ number: UInt32, _ bytes: Span<UInt8>) -> Bool
 }

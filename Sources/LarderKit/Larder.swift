@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 /// A larder: a folder that holds web pages with everything they need.
@@ -52,10 +53,10 @@ public struct Larder: Sendable {
     ) async throws(LarderError) -> Value {
         let outcome: Result<Value, LarderError> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                do throws(StoreError) {
+                do throws(SystemError) {
                     try NamedThread.start(name) {
                         continuation.resume(returning: Result { () throws(LarderError) in try body() })
-                    }.detach()
+                    }
                 } catch {
                     continuation.resume(returning: .failure(LarderError(error)))
                 }
@@ -65,4 +66,10 @@ public struct Larder: Sendable {
         }
         return try outcome.get()
     }
+}
+
+/// What this machine has.
+enum Machine {
+    /// The cores that are switched on; at least 1.
+    static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 }

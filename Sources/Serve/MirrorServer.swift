@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 package import Store
+internal import System
 internal import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
@@ -84,7 +85,7 @@ package final class MirrorServer: Sendable {
     }
 
     private static func pressure(on tier: MemoryTier<Answer>) throws(ServerError) -> MemoryPressure? {
-        do throws(StoreError) {
+        do throws(SystemError) {
             return try MemoryPressure(
                 held: { tier.byteCount },
                 shrink: { byteCount in

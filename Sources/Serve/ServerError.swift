@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import System
 
 /// Why the server does not run.
 package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -9,7 +10,7 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
 
     init(_ doing: String, _ code: Int32) {
         self.code = code
-        description = "cannot \(doing): \(String(cString: strerror(code))); close other programs, then try again"
+        description = "cannot \(doing): \(SystemError.text(of: code)); close other programs, then try again"
     }
 
     init(listening port: UInt16, _ code: Int32) {
@@ -21,9 +22,14 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
             description = "port \(port) is not for this user: choose one above 1023 with --port"
         default:
             description =
-                "cannot listen on port \(port): \(String(cString: strerror(code))); choose another with --port, or another "
+                "cannot listen on port \(port): \(SystemError.text(of: code)); choose another with --port, or another "
                 + "address with --listen"
         }
+    }
+
+    init(_ error: SystemError) {
+        description = error.description
+        code = error.code
     }
 
     init(_ error: StoreError) {

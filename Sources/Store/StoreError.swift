@@ -1,4 +1,5 @@
 internal import Glibc
+package import System
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -40,7 +41,19 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
             case ENOENT: .missing
             default: .failed
             }
-        self.init(reason, doing: doing, path: path, detail: String(cString: strerror(code)))
+        self.init(reason, doing: doing, path: path, detail: SystemError.text(of: code))
+    }
+
+    package init(_ error: SystemError) {
+        let told = StoreError(error.code, doing: error.doing, path: error.subject)
+        self.init(told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
+    }
+
+    /// What the system refuses, as the store's error.
+    static func wrapping<Value: ~Copyable>(
+        _ body: () throws(SystemError) -> Value
+    ) throws(StoreError) -> Value {
+        do throws(SystemError) { return try body() } catch { throw StoreError(error) }
     }
 
     package var description: String { "cannot \(doing) \(path): \(detail); \(advice)" }
@@ -55,4 +68,30 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         case .failed: "check the disk, then run the same command again"
         }
     }
+}
+
+/// Every bound of the store, in one place.
+package enum Limits {
+    /// Bodies up to here live inside the database.
+    package static let inlineBody = 1024
+    /// Bodies up to here live in packs, larger ones are files.
+    package static let packedBody = 1024 * 1024
+    /// A pack of this size is not appended to any more.
+    static let packSize: Int64 = 256 * 1024 * 1024
+    /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or after this time.
+    static let openBodyBytes = 32 * 1024 * 1024
+    static let openRowBytes = 1024 * 1024
+    /// What a writer keeps of the database in memory: what does not fit is written more than once in a transaction.
+    static let writerCacheKiB = 8 * 1024
+    /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
+    static let readerCacheKiB = 8 * 1024
+    static let openTime = Duration.milliseconds(250)
+    /// How much may wait for the writer before those who add have to wait.
+    static let queuedBytes = 2 * 1024 * 1024
+    /// An interrupted visit is gone on with for so long; afterwards its site is visited anew.
+    static let secondsToContinue: Int64 = 24 * 60 * 60
+    /// The same of one that ended by a limit, and is served as far as it came: a large site may take some nights.
+    static let secondsToGoBeyond: Int64 = 14 * 24 * 60 * 60
+    /// How long a connection waits for another process to let go of the database.
+    static let busyMilliseconds = 10_000
 }

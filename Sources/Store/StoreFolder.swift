@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// Where the parts of a store are, and how its folders come to be.
 package struct StoreFolder: Sendable, Equatable {
@@ -118,36 +119,13 @@ package struct StoreFolder: Sendable, Equatable {
         try Self.makeFolders(quarantine)
     }
 
+    /// Of what cannot be opened there are none.
     static func names(in folder: String) -> [String] {
-        guard let entries = opendir(folder) else { return [] }
-        defer { closedir(entries) }
-        var names: [String] = []
-        while let entry = readdir(entries) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { name in
-                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        (Folder.names(in: folder) ?? []).map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Nobody else gets into what it makes.
     static func makeFolders(_ path: String) throws(StoreError) {
-        var end = path.startIndex
-        repeat {
-            end = path[end...].dropFirst().firstIndex(of: "/") ?? path.endIndex
-            let part = String(path[..<end])
-            guard mkdir(part, 0o700) != 0, errno != EEXIST, errno != EISDIR else { continue }
-            let code = errno
-            // A parent that we may not write to may still have the folder we need.
-            if end != path.endIndex, access(part, F_OK) == 0 { continue }
-            throw StoreError(code, doing: "create the folder", path: part)
-        } while end != path.endIndex
-
-        guard access(path, W_OK | X_OK) == 0 else { throw StoreError(errno, doing: "write to the folder", path: path) }
-        var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw StoreError(.denied, doing: "use", path: path, detail: "it is not a folder")
-        }
+        try StoreError.wrapping { () throws(SystemError) in try Folder.make(path) }
     }
 }

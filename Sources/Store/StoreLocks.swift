@@ -1,26 +1,27 @@
 internal import Glibc
+internal import System
 
 /// The locks of a store, a byte of one file each: byte 0 is shared by everyone who writes, byte N is the site N.
 ///
 /// The kernel lets go of them when the process ends, however it ends, so that no stale lock is ever left.
 struct StoreLocks: ~Copyable {
-    private let file: Int32
+    private let file: File
     private let folder: StoreFolder
 
     init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder
-        file = open(folder.locks, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw StoreError(errno, doing: "open", path: folder.locks) }
+        file = try StoreError.wrapping { () throws(SystemError) in
+            try File(folder.locks, O_RDWR | O_CREAT, doing: "open")
+        }
     }
 
     /// Closes a store to others that an earlier larder made, or that is being made in a folder which was there. Once, when
     /// somebody first opens it to write: its tables tell nothing of modes, and who opens it to others later means that.
     func tightenOnce() {
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_size == 0 else { return }
+        guard file.byteCount == 0 else { return }
         folder.tighten()
         // What stands in the file says that it is done. On a full disk it is done again.
-        _ = pwrite(file, "1", 1, 0)
+        _ = pwrite(file.descriptor, "1", 1, 0)
     }
 
     deinit {
@@ -28,8 +29,7 @@ struct StoreLocks: ~Copyable {
         var all = flock()
         all.l_type = Int16(F_UNLCK)
         all.l_whence = Int16(SEEK_SET)
-        _ = fcntl(file, Self.setLockOfDescription, &all)
-        close(file)
+        _ = fcntl(file.descriptor, Self.setLockOfDescription, &all)
     }
 
     /// What only one may do at a time, each at a byte of its own that is no site's.
@@ -148,7 +148,7 @@ struct StoreLocks: ~Copyable {
 
     /// False when another process has it.
     private func lock(_ byte: Int64, _ type: Int32, waiting: Bool = false) throws(StoreError) -> Bool {
-        try Self.lock(file, of: folder, byte, type, waiting: waiting)
+        try Self.lock(file.descriptor, of: folder, byte, type, waiting: waiting)
     }
 
     /// The same with another descriptor of the file.
@@ -174,4 +174,41 @@ struct StoreLocks: ~Copyable {
     /// process apart.
     private static let setLockOfDescription: Int32 = 37
     private static let waitForLockOfDescription: Int32 = 38
+}
+
+/// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their room back, waits
+/// for those who may still know them by their earlier places.
+struct ReadersLock: ~Copyable {
+    private let file: File?
+    private let folder: StoreFolder
+
+    /// Without a file to lock nobody has ever written.
+    init(_ folder: StoreFolder) {
+        self.folder = folder
+        file = try? File(folder.locks, O_RDONLY)
+    }
+
+    func whileReading<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        guard file != nil else { return try body() }
+        try lock(F_RDLCK)
+        let result: Result
+        do throws(StoreError) {
+            result = try body()
+        } catch {
+            // The first error is the one that tells.
+            try? lock(F_UNLCK)
+            throw error
+        }
+        try lock(F_UNLCK)
+        return result
+    }
+
+    private func lock(_ type: Int32) throws(StoreError) {
+        switch file {
+        case .some(let file):
+            let byte = StoreLocks.Task.reading.rawValue
+            _ = try StoreLocks.lock(file.descriptor, of: folder, byte, type, waiting: true)
+        case nil: break
+        }
+    }
 }

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import System
 
 /// Gives a `StoreWriter` a thread that writes what arrives, in transactions of `Limits.openTime` or, where much arrives, of
 /// the other limits there.
@@ -22,20 +23,22 @@ package final class WriteQueue: Sendable {
         var failure: StoreError?
     }
 
-    private let gate = Gate(State())
+    private let state = Monitor(State())
     private let thread: NamedThread
 
     /// The writer belongs to the queue's thread from here on.
     package init(_ writer: sending StoreWriter, visit: OpenVisit) throws(StoreError) {
-        let gate = gate
+        let state = state
         let lent = Lent(writer)
-        thread = try NamedThread.start("larder-store") {
-            do throws(StoreError) {
-                try Self.write(gate, lent.writer, visit)
-                try lent.writer.end(visit, try gate.change { $0.ending }())
-            } catch {
-                // From here on nothing is kept; whoever adds or finishes is told why.
-                gate.change { $0.failure = error }
+        thread = try StoreError.wrapping { () throws(SystemError) in
+            try NamedThread.start("larder-store") {
+                do throws(StoreError) {
+                    try Self.write(state, lent.writer, visit)
+                    try lent.writer.end(visit, try state.change { $0.ending }())
+                } catch {
+                    // From here on nothing is kept; whoever adds or finishes is told why.
+                    state.change { $0.failure = error }
+                }
             }
         }
     }
@@ -66,7 +69,7 @@ package final class WriteQueue: Sendable {
     }
 
     private func add(_ size: Int, limit: Int, put: (inout Batch) -> Void) throws(StoreError) {
-        let failure = gate.wait { state -> StoreError?? in
+        let failure = state.wait { state -> StoreError?? in
             if let failure = state.failure { return .some(failure) }
             guard state.byteCount == 0 || state.byteCount + size <= limit else { return nil }
             put(&state.batch)
@@ -85,22 +88,22 @@ package final class WriteQueue: Sendable {
     package func finish(
         _ ending: @escaping @Sendable () throws(StoreError) -> VisitEnding
     ) throws(StoreError) {
-        gate.change { state in
+        state.change { state in
             state.isClosed = true
             state.ending = ending
         }
         thread.join()
-        if let failure = gate.change({ $0.failure }) { throw failure }
+        if let failure = state.change({ $0.failure }) { throw failure }
     }
 
     /// Returns when the queue is closed and everything in it committed.
-    private static func write(_ gate: Gate<State>, _ writer: StoreWriter, _ visit: OpenVisit) throws(StoreError) {
+    private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ visit: OpenVisit) throws(StoreError) {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
         while true {
             // Somebody may want to be alone with the store meanwhile.
             let patience = commitTime.map { max(.zero, $0 - clock.now) } ?? .milliseconds(500)
-            let arrival = gate.wait(atMost: patience, next)
+            let arrival = state.wait(atMost: patience, next)
             switch arrival {
             case .batch(let batch, let byteCount):
                 commitTime = commitTime ?? clock.now + Limits.openTime

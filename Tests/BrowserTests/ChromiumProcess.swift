@@ -19,7 +19,7 @@ final class ChromiumProcess {
         guard let executable = Self.executable else {
             throw ChromiumError("starting chromium", "it is not installed; scripts/test installs it")
         }
-        do throws(SystemError) {
+        do throws(TestError) {
             folder = try TemporaryFolder("larder-chromium")
             // A fresh context is a private window, which would keep cookies from all frames and requests of other sites.
             for name in ["profile", "profile/Default"] { mkdir(folder.file(name), 0o700) }

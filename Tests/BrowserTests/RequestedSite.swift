@@ -61,7 +61,7 @@ final class RequestedSite {
     }
 
     private static func quietAnswer(to request: OriginRequest, from port: Int) -> OriginAnswer {
-        do throws(SystemError) {
+        do throws(TestError) {
             let response = try RawClient(port: port).get(request.target)
             let type = MediaType(response["Content-Type"] ?? "")
             if type?.essence == "text/javascript" { return .file([], type: "text/javascript") }

@@ -132,9 +132,9 @@ final class WebRange {
         return known.first.map { $0.name + address.dropFirst($0.address.count) } ?? address
     }
 
-    private static func file(_ path: String) throws(SystemError) -> [UInt8] {
+    private static func file(_ path: String) throws(TestError) -> [UInt8] {
         let root = #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/" + $1 }
-        guard let file = fopen(root + path, "r") else { throw SystemError("opening \(path)") }
+        guard let file = fopen(root + path, "r") else { throw TestError("opening \(path)") }
         defer { fclose(file) }
         return [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
             count = fread(buffer.baseAddress, 1, buffer.count, file)
@@ -393,9 +393,9 @@ private final class Datagrams {
     private let descriptor: Int32
     private var isUsed = false
 
-    init() throws(SystemError) {
+    init() throws(TestError) {
         descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemError("opening a socket") }
+        guard descriptor >= 0 else { throw TestError("opening a socket") }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -407,7 +407,7 @@ private final class Datagrams {
             }
         }
         port = Int(UInt16(bigEndian: address.sin_port))
-        guard isBound else { throw SystemError("binding a socket for datagrams") }
+        guard isBound else { throw TestError("binding a socket for datagrams") }
     }
 
     deinit { close(descriptor) }

@@ -11,7 +11,7 @@ extension ChildProcess {
     init(
         _ arguments: [String], home: TemporaryFolder, environment: [String: String] = [:], shell: String? = nil,
         blocksOutput: Bool = true
-    ) throws(SystemError) {
+    ) throws(TestError) {
         let larder = Self.built("larder")
         try self.init(
             shell == nil ? larder : "/bin/sh", (shell.map { ["-c", $0, larder] } ?? []) + arguments,
@@ -22,7 +22,7 @@ extension ChildProcess {
     /// Runs it to its end.
     static func run(
         _ arguments: String..., home: TemporaryFolder, environment: [String: String] = [:]
-    ) throws(SystemError) -> Ending {
+    ) throws(TestError) -> Ending {
         try Command(arguments, home: home, environment: environment).wait()
     }
 }

@@ -1,4 +1,5 @@
 import Fetch
+import System
 import TestOrigin
 import Testing
 import Web

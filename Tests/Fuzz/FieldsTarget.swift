@@ -41,9 +41,6 @@ struct FieldsTarget: Target {
             return "a digest: \(text)"
         }
         if let age = CacheDirectives(text).maxAge, !(0...(1 << 31)).contains(age) { return "an age: \(text)" }
-        if let name = ContentDisposition(text)?.fileName, name.utf8.contains(UInt8(ascii: "/")) || name == ".." {
-            return "a file's name: \(text)"
-        }
         _ = (StructuredDictionary(text), EntityTagCondition(text), RetryAfter(text), FieldDigest.legacy(text))
         return nil
     }

@@ -1,5 +1,6 @@
 import Serve
 import Store
+import System
 import TestOrigin
 import Testing
 import Web
@@ -18,10 +19,9 @@ import Web
             case "/later":
                 let slot = later.slot()
                 // Not one of Swift's own, which the tests keep busy.
-                let thread = try? NamedThread.start("later") {
+                _ = try? NamedThread.start("later") {
                     slot.give(Reply(answer: .text(200, "later", fields: [("ETag", "\"v\"")])))
                 }
-                thread?.detach()
                 return nil
             case "/kept":
                 slots.append(later.slot())

@@ -1,6 +1,7 @@
 import Glibc
 import Serve
 import Store
+import System
 import TestOrigin
 import Testing
 
@@ -85,7 +86,7 @@ import Testing
         let server = script.server
         let stopping = try NamedThread.start("stopping") { server.stopAndWait() }
         #expect(try idle.readToEnd().isEmpty)
-        #expect(throws: SystemError.self) {
+        #expect(throws: TestError.self) {
             let late = try script.client()
             try late.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try late.response()

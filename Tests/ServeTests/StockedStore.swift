@@ -41,7 +41,7 @@ struct StockedStore {
 
     /// Moves the store away, so that nothing is at its path.
     func takeAway() throws {
-        guard rename(folder.path, scratch.file("taken")) == 0 else { throw SystemError("moving \(folder.path)") }
+        guard rename(folder.path, scratch.file("taken")) == 0 else { throw TestError("moving \(folder.path)") }
     }
 
     private func response(_ entry: Entry) throws -> NewResponse {

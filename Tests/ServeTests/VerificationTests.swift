@@ -22,12 +22,12 @@ import Web
         let reader = try StoreReader(store.folder)
         let body = try #require(try reader.response(for: Self.address)?.body)
         guard case .file(let path) = try #require(try reader.content(of: body)) else {
-            throw SystemError("it is no file")
+            throw TestError("it is no file")
         }
-        guard chmod(path, 0o600) == 0 else { throw SystemError("opening \(path)") }
+        guard chmod(path, 0o600) == 0 else { throw TestError("opening \(path)") }
         let file = open(path, O_WRONLY)
         defer { close(file) }
-        guard pwrite(file, "b", 1, 150_000) == 1 else { throw SystemError("writing \(path)") }
+        guard pwrite(file, "b", 1, 150_000) == 1 else { throw TestError("writing \(path)") }
     }
 
     private func serving(_ verification: Verification, _ use: (() throws -> Int) throws -> Void) throws {

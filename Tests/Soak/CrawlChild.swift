@@ -26,7 +26,7 @@ struct CrawlChild {
 
     private let child: ChildProcess
 
-    init(folder: String, url: String) throws(SystemError) {
+    init(folder: String, url: String) throws(TestError) {
         child = try ChildProcess(
             ChildProcess.built("Soak"), ["crawl", folder, url], environment: ["TZ": "UTC"], errors: .shared)
     }

@@ -3,6 +3,7 @@ import Fetch
 import Glibc
 import Store
 import Synchronization
+import System
 import TestOrigin
 import Web
 

@@ -33,7 +33,7 @@ package struct ChildProcess: Sendable {
     package init(
         _ program: String, _ words: [String] = [], environment: [String: String] = [:], output: Output = .kept,
         errors: Output = .kept, blocksOutput: Bool = true
-    ) throws(SystemError) {
+    ) throws(TestError) {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -71,7 +71,7 @@ package struct ChildProcess: Sendable {
         let code = posix_spawn(&process, program, &actions, &attributes, arguments, settings)
         guard code == 0 else {
             for end in ends where end >= 0 { close(end) }
-            throw SystemError("starting \(program)", errno: code)
+            throw TestError("starting \(program)", errno: code)
         }
         self.process = process
         (self.output, self.errors) = (ends[0], ends[1])
@@ -141,9 +141,9 @@ package struct ChildProcess: Sendable {
         }
     }
 
-    private static func pipe() throws(SystemError) -> (end: Int32, start: Int32) {
+    private static func pipe() throws(TestError) -> (end: Int32, start: Int32) {
         var ends: [Int32] = [0, 0]
-        guard Glibc.pipe(&ends) == 0 else { throw SystemError("making a pipe") }
+        guard Glibc.pipe(&ends) == 0 else { throw TestError("making a pipe") }
         // Closed on exec, so that what runs beside it does not hold it open.
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])

@@ -29,9 +29,9 @@ final class OriginServer: Sendable {
         self.listener = listener
     }
 
-    func start() throws(SystemError) {
+    func start() throws(TestError) {
         guard let acceptor = startThread({ self.acceptConnections() }) else {
-            throw SystemError("starting the origin's thread")
+            throw TestError("starting the origin's thread")
         }
         state.withLock { $0.acceptor = acceptor }
     }

@@ -9,16 +9,16 @@ package final class RawClient: Sendable {
     private let socket: Socket
     private let pending = Monitor<[UInt8]>([])
 
-    package init(port: Int, on loopback: Loopback = .ipv4) throws(SystemError) {
+    package init(port: Int, on loopback: Loopback = .ipv4) throws(TestError) {
         socket = try Socket.connected(to: loopback, port: port)
     }
 
-    package func send(_ text: String) throws(SystemError) {
+    package func send(_ text: String) throws(TestError) {
         try send(Array(text.utf8))
     }
 
-    package func send(_ bytes: [UInt8]) throws(SystemError) {
-        guard socket.send(bytes[...]) else { throw SystemError("sending \(bytes.count) bytes") }
+    package func send(_ bytes: [UInt8]) throws(TestError) {
+        guard socket.send(bytes[...]) else { throw TestError("sending \(bytes.count) bytes") }
     }
 
     /// Ends this side's sending; answers can still be read.
@@ -31,7 +31,7 @@ package final class RawClient: Sendable {
     package func get(
         _ target: String, method: String = "GET", host: String = "localhost", fields: [(String, String)] = [],
         within limit: Duration = .seconds(10)
-    ) throws(SystemError) -> RawResponse {
+    ) throws(TestError) -> RawResponse {
         var head = "\(method) \(target) HTTP/1.1\r\nHost: \(host)\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
         try send(head + "\r\n")
@@ -39,7 +39,7 @@ package final class RawClient: Sendable {
     }
 
     /// Reads one response: head, and body by its length, its chunks or up to the end of the connection.
-    package func response(toHead: Bool = false, within limit: Duration = .seconds(10)) throws(SystemError)
+    package func response(toHead: Bool = false, within limit: Duration = .seconds(10)) throws(TestError)
         -> RawResponse
     {
         let deadline = ContinuousClock.now + limit
@@ -47,12 +47,12 @@ package final class RawClient: Sendable {
         var end = endOfHead(bytes)
         while end == nil {
             guard try more(&bytes, deadline, "reading a head") else {
-                throw SystemError("reading a head", "the connection ended after \(bytes.count) bytes")
+                throw TestError("reading a head", "the connection ended after \(bytes.count) bytes")
             }
             end = endOfHead(bytes)
         }
         guard let end, var response = RawResponse(head: bytes[..<end.head]) else {
-            throw SystemError("reading a head", "this is none: \(String(decoding: bytes.prefix(200), as: UTF8.self))")
+            throw TestError("reading a head", "this is none: \(String(decoding: bytes.prefix(200), as: UTF8.self))")
         }
         bytes.removeFirst(end.next)
         if toHead || response.status == 204 || response.status == 304 || response.status < 200 {
@@ -62,7 +62,7 @@ package final class RawClient: Sendable {
         } else if let length = response["Content-Length"].flatMap({ Int($0) }) {
             while bytes.count < length {
                 guard try more(&bytes, deadline, "reading a body") else {
-                    throw SystemError("reading a body", "the connection ended \(length - bytes.count) bytes too early")
+                    throw TestError("reading a body", "the connection ended \(length - bytes.count) bytes too early")
                 }
             }
             response.body = Array(bytes.prefix(length))
@@ -77,7 +77,7 @@ package final class RawClient: Sendable {
     }
 
     /// Everything up to the end of the connection.
-    package func readToEnd(within limit: Duration = .seconds(10)) throws(SystemError) -> [UInt8] {
+    package func readToEnd(within limit: Duration = .seconds(10)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
         while try more(&bytes, deadline, "reading to the end") {}
@@ -85,7 +85,7 @@ package final class RawClient: Sendable {
     }
 
     /// At least `count` bytes, unless the connection ends before.
-    package func read(_ count: Int, within limit: Duration = .seconds(10)) throws(SystemError) -> [UInt8] {
+    package func read(_ count: Int, within limit: Duration = .seconds(10)) throws(TestError) -> [UInt8] {
         let deadline = ContinuousClock.now + limit
         var bytes = takePending()
         while bytes.count < count, try more(&bytes, deadline, "reading") {}
@@ -102,18 +102,18 @@ package final class RawClient: Sendable {
     /// False at the end of the connection.
     private func more(
         _ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant, _ doing: String
-    ) throws(SystemError) -> Bool {
+    ) throws(TestError) -> Bool {
         switch socket.receive(into: &bytes, within: deadline - .now) {
         case .bytes: return true
         case .end: return false
-        case .failed(let code): throw SystemError(doing, errno: code)
-        case .late: throw SystemError(doing, "nothing more came in time, after \(bytes.count) bytes")
+        case .failed(let code): throw TestError(doing, errno: code)
+        case .late: throw TestError(doing, "nothing more came in time, after \(bytes.count) bytes")
         }
     }
 
-    private func chunks(_ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant) throws(SystemError) -> [UInt8] {
+    private func chunks(_ bytes: inout [UInt8], _ deadline: ContinuousClock.Instant) throws(TestError) -> [UInt8] {
         var body: [UInt8] = []
-        func line() throws(SystemError) -> String {
+        func line() throws(TestError) -> String {
             while true {
                 if let end = bytes.firstIndex(of: 0x0a) {
                     let line = trimmed(bytes[..<end].filter { $0 != 0x0d }[...])
@@ -121,14 +121,14 @@ package final class RawClient: Sendable {
                     return line
                 }
                 guard try more(&bytes, deadline, "reading a chunk's size") else {
-                    throw SystemError("reading a chunk's size", "the connection ended")
+                    throw TestError("reading a chunk's size", "the connection ended")
                 }
             }
         }
         while true {
             let size = try line()
             guard let count = Int(size.prefix { $0 != ";" }, radix: 16), count >= 0 else {
-                throw SystemError("reading a chunk's size", "'\(size)' is none")
+                throw TestError("reading a chunk's size", "'\(size)' is none")
             }
             if count == 0 {
                 while try !line().isEmpty {}
@@ -136,7 +136,7 @@ package final class RawClient: Sendable {
             }
             while bytes.count < count + 2 {
                 guard try more(&bytes, deadline, "reading a chunk") else {
-                    throw SystemError("reading a chunk", "the connection ended")
+                    throw TestError("reading a chunk", "the connection ended")
                 }
             }
             body += bytes.prefix(count)

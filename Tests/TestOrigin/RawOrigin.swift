@@ -32,7 +32,7 @@ package final class RawOrigin: Sendable {
         package func pause(_ duration: Duration) -> Bool { !shared.wait(duration) { $0.isStopping } }
     }
 
-    package init(_ script: @escaping @Sendable (Client) -> Bool) throws(SystemError) {
+    package init(_ script: @escaping @Sendable (Client) -> Bool) throws(TestError) {
         (listener, port) = try Socket.listening(on: .ipv4)
         let (listener, shared) = (listener, shared)
         let acceptor = startThread {
@@ -52,7 +52,7 @@ package final class RawOrigin: Sendable {
                 }
             }
         }
-        guard let acceptor else { throw SystemError("starting the origin's thread") }
+        guard let acceptor else { throw TestError("starting the origin's thread") }
         shared.withLock { $0.threads.append(acceptor) }
     }
 

@@ -25,34 +25,34 @@ final class Socket: Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    private convenience init(_ loopback: Loopback) throws(SystemError) {
+    private convenience init(_ loopback: Loopback) throws(TestError) {
         let family = loopback == .ipv4 ? AF_INET : AF_INET6
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw SystemError("opening a socket on \(loopback.host)") }
+        guard descriptor >= 0 else { throw TestError("opening a socket on \(loopback.host)") }
         self.init(adopting: descriptor)
     }
 
     /// A socket that listens on a port which the system picks.
-    static func listening(on loopback: Loopback) throws(SystemError) -> (socket: Socket, port: Int) {
+    static func listening(on loopback: Loopback) throws(TestError) -> (socket: Socket, port: Int) {
         let listener = try Socket(loopback)
         let bound = withAddress(loopback, port: 0) { bind(listener.descriptor, $0, $1) }
-        guard bound == 0 else { throw SystemError("binding to \(loopback.host)") }
-        guard listen(listener.descriptor, 512) == 0 else { throw SystemError("listening on \(loopback.host)") }
+        guard bound == 0 else { throw TestError("binding to \(loopback.host)") }
+        guard listen(listener.descriptor, 512) == 0 else { throw TestError("listening on \(loopback.host)") }
         var storage = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let named = withUnsafeMutablePointer(to: &storage) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener.descriptor, $0, &length) }
         }
-        guard named == 0 else { throw SystemError("asking for the port on \(loopback.host)") }
+        guard named == 0 else { throw TestError("asking for the port on \(loopback.host)") }
         // The port stands at the same place in both families' addresses.
         return (listener, Int(UInt16(bigEndian: storage.sin6_port)))
     }
 
-    static func connected(to loopback: Loopback, port: Int) throws(SystemError) -> Socket {
-        guard let port = UInt16(exactly: port) else { throw SystemError("connecting to port \(port)", "no such port") }
+    static func connected(to loopback: Loopback, port: Int) throws(TestError) -> Socket {
+        guard let port = UInt16(exactly: port) else { throw TestError("connecting to port \(port)", "no such port") }
         let client = try Socket(loopback)
         let status = withAddress(loopback, port: port) { connect(client.descriptor, $0, $1) }
-        guard status == 0 else { throw SystemError("connecting to \(loopback.host):\(port)") }
+        guard status == 0 else { throw TestError("connecting to \(loopback.host):\(port)") }
         client.set(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
         return client
     }

@@ -14,7 +14,7 @@ package final class SocksProxy: Sendable {
         var isStopping = false
     }
 
-    package init(to target: Int) throws(SystemError) {
+    package init(to target: Int) throws(TestError) {
         (listener, port) = try Socket.listening(on: .ipv4)
         self.target = target
         let (listener, shared) = (listener, shared)
@@ -28,7 +28,7 @@ package final class SocksProxy: Sendable {
                 }
             }
         }
-        guard let acceptor else { throw SystemError("starting the proxy's thread") }
+        guard let acceptor else { throw TestError("starting the proxy's thread") }
         shared.withLock { $0.threads.append(acceptor) }
     }
 

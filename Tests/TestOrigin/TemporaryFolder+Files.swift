@@ -3,17 +3,17 @@ import Glibc
 extension TemporaryFolder {
     /// Writes a file, and gives its path.
     @discardableResult
-    package func write(_ bytes: [UInt8], to name: String) throws(SystemError) -> String {
+    package func write(_ bytes: [UInt8], to name: String) throws(TestError) -> String {
         let path = file(name)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw SystemError("creating \(path)") }
+        guard descriptor >= 0 else { throw TestError("creating \(path)") }
         let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        guard close(descriptor) == 0, count == bytes.count else { throw SystemError("writing \(path)") }
+        guard close(descriptor) == 0, count == bytes.count else { throw TestError("writing \(path)") }
         return path
     }
 
     @discardableResult
-    package func write(_ text: String, to name: String) throws(SystemError) -> String {
+    package func write(_ text: String, to name: String) throws(TestError) -> String {
         try write(Array(text.utf8), to: name)
     }
 

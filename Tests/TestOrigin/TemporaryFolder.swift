@@ -4,10 +4,10 @@ import Glibc
 package final class TemporaryFolder: Sendable {
     package let path: String
 
-    package init(_ name: String = "larder-test") throws(SystemError) {
+    package init(_ name: String = "larder-test") throws(TestError) {
         let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(base)/\(name)-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw SystemError("making a folder in \(base)") }
+        guard mkdtemp(&template) != nil else { throw TestError("making a folder in \(base)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 

@@ -12,7 +12,7 @@ package final class TestOrigin: Sendable {
     package let loopback: Loopback
     private let server: OriginServer
 
-    package init(_ loopback: Loopback = .ipv4) throws(SystemError) {
+    package init(_ loopback: Loopback = .ipv4) throws(TestError) {
         let (listener, port) = try Socket.listening(on: loopback)
         self.loopback = loopback
         self.port = port

@@ -5,10 +5,10 @@ package final class Tmpfs: Sendable {
     private let folder: TemporaryFolder
     package var path: String { folder.path }
 
-    package init(byteCount: Int) throws(SystemError) {
+    package init(byteCount: Int) throws(TestError) {
         folder = try TemporaryFolder()
         guard mount("tmpfs", folder.path, "tmpfs", 0, "size=\(byteCount)") == 0 else {
-            throw SystemError("mounting a tmpfs")
+            throw TestError("mounting a tmpfs")
         }
     }
 
@@ -16,9 +16,9 @@ package final class Tmpfs: Sendable {
         umount2(folder.path, Int32(MNT_DETACH))
     }
 
-    package func resize(byteCount: Int) throws(SystemError) {
+    package func resize(byteCount: Int) throws(TestError) {
         guard mount("tmpfs", folder.path, "tmpfs", UInt(MS_REMOUNT), "size=\(byteCount)") == 0 else {
-            throw SystemError("resizing a tmpfs")
+            throw TestError("resizing a tmpfs")
         }
     }
 

@@ -95,7 +95,7 @@ import Testing
         origin.on("/reset", .reset)
         origin.on("/reset-later", .page("0123456789").reset(after: 3))
         let client = try RawClient(port: origin.port)
-        let failure = #expect(throws: SystemError.self) { try client.get(target) }
+        let failure = #expect(throws: TestError.self) { try client.get(target) }
         #expect(failure?.why.hasPrefix(why) == true, "\(failure as Any)")
     }
 
@@ -125,7 +125,7 @@ import Testing
         let client = try RawClient(port: origin.port)
         try client.send("GET / HTTP/1.1\r\n\r\n")
         #expect(origin.waitForRequests(1, to: "/"))
-        #expect(throws: SystemError.self) { try client.response(within: .milliseconds(20)) }
+        #expect(throws: TestError.self) { try client.response(within: .milliseconds(20)) }
         origin.release("/")
         #expect(try client.response().text == "late")
     }
@@ -159,7 +159,7 @@ import Testing
         origin.stop()
         origin.stop()
         #expect(clients.count == 4)
-        #expect(throws: SystemError.self) { try RawClient(port: origin.port) }
+        #expect(throws: TestError.self) { try RawClient(port: origin.port) }
     }
 
     @Test(arguments: [

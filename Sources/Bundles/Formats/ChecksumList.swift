@@ -59,3 +59,138 @@ struct ChecksumList {
         }
     }
 }
+
+/// One line of a list of checksums:
+///
+///     d41d8cd98f00b204e9800998ecf8427e  name      GNU, text; a star for the second space says binary
+///     \d41d8cd98f00b204e9800998ecf8427e  a\\b\nc   GNU, with escapes in the name
+///     SHA256 (name) = e3b0c442…                   BSD; base64 from cksum
+struct ChecksumLine {
+    let reference: String
+    /// As the line or its length names it.
+    let algorithm: String
+    /// Nil when the algorithm is not known.
+    let claim: Claim?
+
+    struct Mistake: Error {
+        let detail: String
+        /// Whether the line has all that such a line has, and only something in it is wrong.
+        var isNearlyOne = false
+    }
+
+    /// Nil for a line without anything, or with a comment.
+    init?(_ line: ArraySlice<UInt8>) throws(Mistake) {
+        guard let first = line.first(where: { $0 > 0x20 }), first != 0x23 else { return nil }
+        let isEscaped = line.first == 0x5C
+        let text = isEscaped ? line.dropFirst() : line
+        let tagged = Self.tagged(text)
+        guard let parts = tagged ?? Self.plain(text) else {
+            throw Mistake(detail: "expected a digest and the name of its file, found neither form of checksum")
+        }
+        let name = try isEscaped ? Self.unescaped(parts.name) : Array(parts.name)
+        guard !name.isEmpty else {
+            throw Mistake(
+                detail: "expected the name of a file behind the digest, found none", isNearlyOne: true)
+        }
+        guard name != [0x2D] else {
+            throw Mistake(
+                detail: "expected the name of a file, found -, which is what was read from a pipe", isNearlyOne: true)
+        }
+        reference = PathReference.reference(to: name)
+        if tagged != nil {
+            algorithm = Node.short(String(decoding: parts.tag, as: UTF8.self))
+            claim = try Self.claim(tag: parts.tag, value: parts.value)
+        } else {
+            guard let known = DigestAlgorithm.allCases.first(where: { $0.byteCount * 2 == parts.value.count }),
+                let digest = Digest(known, hex: String(decoding: parts.value, as: UTF8.self))
+            else {
+                throw Mistake(
+                    detail: "expected the 32, 40, 64, 96 or 128 hexadecimal digits of a digest, "
+                        + "found \(parts.value.count)", isNearlyOne: true)
+            }
+            algorithm = known.label
+            claim = Claim(digest)
+        }
+    }
+
+    private typealias Parts = (tag: ArraySlice<UInt8>, name: ArraySlice<UInt8>, value: ArraySlice<UInt8>)
+
+    /// `TAG (name) = value`, with or without the spaces. A name may have parentheses; the last one counts.
+    private static func tagged(_ line: ArraySlice<UInt8>) -> Parts? {
+        guard let open = line.firstIndex(of: 0x28), let close = line.lastIndex(of: 0x29), open < close else {
+            return nil
+        }
+        let tag = line[..<open].trimmed
+        let rest = line[(close + 1)...].trimmed
+        let isTag = { (byte: UInt8) in byte.isASCIIAlphanumeric || byte == 0x2D || byte == 0x5F || byte == 0x2F }
+        guard let first = tag.first, first.isASCIIAlpha, tag.allSatisfy(isTag), rest.first == 0x3D else { return nil }
+        let value = rest.dropFirst().trimmed
+        return value.isEmpty ? nil : (tag, line[(open + 1)..<close], value)
+    }
+
+    private static func plain(_ line: ArraySlice<UInt8>) -> Parts? {
+        let digits = line.prefix { $0.hexDigitValue != nil }
+        let rest = line[digits.endIndex...]
+        guard digits.count >= 8, rest.first == 0x20 else { return nil }
+        let mark = rest.dropFirst().first
+        let hasMark = rest.count > 2 && (mark == 0x20 || mark == 0x2A)
+        return ([], rest.dropFirst(hasMark ? 2 : 1), digits)
+    }
+
+    private static func claim(
+        tag: ArraySlice<UInt8>, value: ArraySlice<UInt8>
+    ) throws(Mistake) -> Claim? {
+        let name = String(decoding: tag.map(\.lowercasedASCII).filter { $0 != 0x2D && $0 != 0x5F }, as: UTF8.self)
+        let text = String(decoding: value, as: UTF8.self)
+        if name == "size" {
+            guard let count = Int(text), count >= 0 else {
+                throw Mistake(detail: "expected a count of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
+            }
+            return Claim(byteCount: count)
+        }
+        guard
+            let algorithm = DigestAlgorithm(
+                rawValue: name.hasPrefix("sha2") && name.utf8.count == 7
+                    ? "sha" + name.dropFirst(4) : name)
+        else { return nil }
+        let bytes = Base64.decode(text)
+        guard let digest = Digest(algorithm, hex: text) ?? bytes.flatMap({ Digest(algorithm, bytes: $0) }) else {
+            throw Mistake(
+                detail: "expected the \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.label), "
+                    + "found \"\(Node.short(text))\"", isNearlyOne: true)
+        }
+        return Claim(digest)
+    }
+
+    private static func unescaped(_ name: ArraySlice<UInt8>) throws(Mistake) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var isBehindBackslash = false
+        for byte in name {
+            if isBehindBackslash {
+                guard let meant = escapes[byte] else {
+                    throw Mistake(detail: "expected \\\\, \\n or \\r in an escaped name", isNearlyOne: true)
+                }
+                bytes.append(meant)
+                isBehindBackslash = false
+            } else if byte == 0x5C {
+                isBehindBackslash = true
+            } else {
+                bytes.append(byte)
+            }
+        }
+        guard !isBehindBackslash else {
+            throw Mistake(detail: "expected \\\\, \\n or \\r in an escaped name", isNearlyOne: true)
+        }
+        return bytes
+    }
+
+    private static let escapes: [UInt8: UInt8] = [0x5C: 0x5C, 0x6E: 0x0A, 0x72: 0x0D]
+}
+
+extension ArraySlice<UInt8> {
+    /// Without the spaces and tabs around it.
+    fileprivate var trimmed: ArraySlice<UInt8> {
+        let start = drop { $0 == 0x20 || $0 == 0x09 }
+        return start.dropLast(start.reversed().prefix { $0 == 0x20 || $0 == 0x09 }.count)
+    }
+}

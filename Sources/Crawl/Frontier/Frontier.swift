@@ -292,3 +292,131 @@ struct Frontier: Sendable {
         return hosts.count - 1
     }
 }
+
+extension Frontier {
+    /// What a crawl does and how gently.
+    struct Options: Sendable {
+        var connectionsPerHost = 16
+        var retryPlan = RetryPlan()
+        var limits = CrawlLimits()
+        var obeysRobots = true
+        /// The name by which robots.txt speaks to us; nil asks for no robots.txt at all.
+        var productToken: String?
+        /// The user is logged in somewhere, and wants to stay so.
+        var hasSession = false
+        /// Strings of scripts that may be links are tried.
+        var followsGuesses = true
+        /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+        var patience: Duration?
+    }
+}
+
+/// Hosts that never answer are not waited for when all else is done.
+extension Frontier {
+    /// When nobody waits any longer; nil while something else is under way or due, and where everybody has answered.
+    var endOfPatience: Duration? {
+        guard let patience = options.patience, silentHostCount > 0, !isStopped else { return nil }
+        // Whoever has just answered is likely to answer again: looking at all hosts can wait.
+        guard now - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
+        var (last, running) = (Duration.zero, 0)
+        for host in hosts.indices where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0 {
+            guard isSilent(host) else { return nil }
+            last = max(last, hosts[host].firstStart ?? now)
+            running += hosts[host].runningCount
+        }
+        // Else somebody is asked about itself, who has answered before.
+        guard running == runningCount, isNobodyInDoubt,
+            !retries.contains(where: { !isSilent(Int(records[Int($0)].host)) })
+        else { return nil }
+        return last + patience
+    }
+
+    private static let quietTime: Duration = .milliseconds(250)
+
+    /// What was asked of silent hosts, and what waits for them, failed. Gives all of it.
+    mutating func loseSilentHosts() -> [UInt32] {
+        let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
+        let failure = FetchFailure(.timeout, "nothing was answered, and for \(time) (--patience) all else was done")
+        var lost: [UInt32] = []
+        for number in records.indices where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
+            if records[number].state == .queued { changeQueued(of: Int(records[number].host), by: -1) }
+            lost.append(UInt32(number))
+            fail(UInt32(number), .fetch(failure))
+        }
+        return lost
+    }
+
+    private func isOpen(_ state: Record.State) -> Bool {
+        switch state {
+        case .queued, .running, .waiting: true
+        case .skipped, .done, .redirected, .failed: false
+        }
+    }
+
+    private func isSilent(_ host: Int) -> Bool { !hosts[host].hasAnswered && !hosts[host].isOwn }
+
+    mutating func noteStart(of host: Int) {
+        guard hosts[host].firstStart == nil else { return }
+        hosts[host].firstStart = now
+        silentHostCount += 1
+    }
+
+    mutating func noteAnswer(of host: Int) {
+        lastAnswer = now
+        guard !hosts[host].hasAnswered else { return }
+        hosts[host].hasAnswered = true
+        if hosts[host].firstStart != nil { silentHostCount -= 1 }
+    }
+}
+
+extension Frontier {
+    private static let mostHosts = 32
+
+    /// Costs as much as there are hosts, and nothing for what is known of them.
+    func progress(now: Duration) -> CrawlProgress {
+        var figures = CrawlProgress(elapsed: now)
+        figures.done = doneCount
+        figures.doneRequisites = doneRequisiteCount
+        figures.failed = max(0, failures.count - wrongGuessCount)
+        figures.known = urls.count
+        figures.running = runningCount
+        figures.toRetry = retries.count
+        var busy: [String: CrawlProgress.Host] = [:]
+        for (origin, number) in hostNumbers {
+            figures.atGate += hosts[number].atGate.count
+            figures.queuedRequisites += hosts[number].queuedRequisiteCount
+            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedRequisiteCount
+            guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
+            let name = Self.host(of: origin)
+            var told = busy[name] ?? CrawlProgress.Host(name: name)
+            told.running += hosts[number].pace.runningCount
+            told.queued += hosts[number].queuedCount
+            told.limit += hosts[number].pace.limit
+            // A pause that something runs through is no wait.
+            if hosts[number].pace.runningCount == 0, let start = hosts[number].pace.nextStart, start > now {
+                told.pause = max(told.pause ?? .zero, start - now)
+            }
+            busy[name] = told
+        }
+        figures.hostCount = busy.count
+        figures.hosts = busy.values.sorted { left, right in
+            let (one, two) = (left.running + left.queued, right.running + right.queued)
+            return one != two ? one > two : left.name < right.name
+        }
+        if figures.hosts.count > Self.mostHosts { figures.hosts.removeLast(figures.hosts.count - Self.mostHosts) }
+        return figures
+    }
+
+    /// `https://example.com:8080` without its scheme and port.
+    private static func host(of origin: String) -> String {
+        let bytes = Array(origin.utf8)
+        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
+        var end = bytes.count
+        if let colon = bytes.lastIndex(of: UInt8(ascii: ":")), colon > start,
+            bytes[colon...].allSatisfy({ $0 != UInt8(ascii: "]") })
+        {
+            end = colon
+        }
+        return String(decoding: bytes[start..<end], as: UTF8.self)
+    }
+}

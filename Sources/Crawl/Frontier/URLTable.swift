@@ -98,3 +98,45 @@ struct URLTable: Sendable {
         return hasher.finalize()
     }
 }
+
+/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of entries.
+struct ReasonTable: Sendable {
+    private var reasons: [SkipReason] = []
+    private var places: [SkipReason: UInt16] = [:]
+    /// Of the entries for whose reasons no place was left.
+    private var others: [UInt32: SkipReason] = [:]
+
+    /// To be kept with the entry.
+    mutating func place(of reason: SkipReason, for number: UInt32) -> UInt16 {
+        others[number] = nil
+        if let known = places[reason] { return known }
+        guard let place = UInt16(exactly: reasons.count), place < .max else {
+            others[number] = reason
+            return .max
+        }
+        reasons.append(reason)
+        places[reason] = place
+        return place
+    }
+
+    func reason(_ place: UInt16, of number: UInt32) -> SkipReason {
+        Int(place) < reasons.count ? reasons[Int(place)] : others[number] ?? .scheme
+    }
+}
+
+/// Who leads to whom, as far as depths may still change.
+struct DepthWays: Sendable {
+    private var targets: [UInt32: [Target]] = [:]
+
+    struct Target: Sendable, Equatable {
+        let number: UInt32
+        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what leads there.
+        let distance: UInt16
+    }
+
+    mutating func add(from source: UInt32, to number: UInt32, distance: UInt16) {
+        targets[source, default: []].append(Target(number: number, distance: distance))
+    }
+
+    func targets(of source: UInt32) -> [Target] { targets[source] ?? [] }
+}

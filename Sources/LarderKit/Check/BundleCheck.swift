@@ -1,7 +1,58 @@
 internal import Bundles
 internal import Fetch
+internal import Markup
 internal import Store
+internal import System
 internal import Web
+
+extension Larder {
+    /// Compares every bundle of a manifest with the digests that it gives, at every place that is asked for.
+    ///
+    /// - Parameter manifest: the path of a file, or an http or https URL.
+    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when
+    ///   the store or this machine fails, `.interrupted` when the task is cancelled. A bundle that differs or is missing
+    ///   is no error; it is in the report, as is a manifest that its server does not give.
+    public func check(
+        _ manifest: String, options: CheckOptions = CheckOptions()
+    ) async throws(LarderError) -> CheckReport {
+        let folder = folder
+        let interruption = Interruption()
+        return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
+            let source: ManifestSource
+            do throws(LarderError) {
+                source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+            } catch  where error.isOfServer {
+                return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
+            }
+            // A check of nothing would be clean, and prove nothing.
+            guard !source.manifest.bundles.isEmpty else {
+                throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
+            }
+            let loader = try ManifestLoader(options, folder, interruption)
+            var releases = KnownReleases()
+            for name in options.releases {
+                let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
+                releases.add(other, name: other.version.map { "version \($0)" } ?? name)
+            }
+            let check = try BundleCheck(source, options, folder, releases: releases)
+            let report = try check.run(interruption)
+            guard !interruption.isRequested else { throw .interrupted }
+            return report
+        }
+    }
+}
+
+extension CheckReport {
+    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not clean.
+    init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
+        let finding = Finding(
+            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was looked at")
+        self.init(
+            subject: .manifest(manifest), places: ["live"],
+            items: [Item(name: manifest, line: nil, isRequired: true, chain: [], findings: [finding])],
+            failsOn: failsOn.union([.missing]))
+    }
+}
 
 /// One run over all bundles of a manifest and all places. Blocks.
 struct BundleCheck {
@@ -138,5 +189,88 @@ struct BundleCheck {
                         examinations[number] ?? .missing("nothing was answered"))
                 })
         }
+    }
+}
+
+/// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages that the
+/// manifest lists.
+struct PageSkews {
+    private let pages: [[WebURL]]
+    /// For each base.
+    private let names: [ReleaseNames]
+    private let columns: [CheckColumn]
+
+    /// Pages that are larger are not looked into.
+    private static let mostBytes = 16 * 1024 * 1024
+    private static let mostPages = 100
+
+    init(_ source: ManifestSource, _ targets: [CheckTarget], _ columns: [CheckColumn]) {
+        self.columns = columns
+        // A manifest without hashed names says nothing of releases, and costs no request.
+        let isHashed = targets.contains { HashedName($0.bundle.reference) != nil }
+        names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : []) }
+        pages = source.bases.indices.map { base in
+            guard isHashed else { return [] }
+            let start = source.manifest.start.compactMap { WebURL($0, base: source.bases[base].url)?.withoutFragment }
+            let listed = targets.map { $0.urls[base] }.filter { $0.path.hasSuffix("/") || $0.path.hasSuffix(".html") }
+            var seen: Set<WebURL> = []
+            return (start + listed).filter { $0.isHTTP && seen.insert($0).inserted }
+        }
+    }
+
+    /// An item for each page that is of another release at some place.
+    ///
+    /// - Parameter isVerified: whether the page at this place is, by its own digest, the manifest's: then it is of its release, and
+    ///   is not looked into.
+    func items(
+        _ interruption: Interruption, isVerified: (_ place: Int, _ page: WebURL) -> Bool
+    ) throws(LarderError) -> [CheckReport.Item] {
+        var items: [CheckReport.Item] = []
+        for number in (pages.first ?? []).indices.prefix(Self.mostPages) {
+            var findings: [CheckReport.Finding] = []
+            for (place, column) in columns.enumerated() {
+                let page = pages[column.base][number]
+                let skew =
+                    try isVerified(place, page)
+                    ? nil : body(of: page, column, interruption).flatMap { skews(of: page, $0, column).first }
+                findings.append(
+                    CheckReport.Finding(
+                        url: column.name(of: page), verdict: skew == nil ? .verified : .skew,
+                        detail: skew?.description))
+            }
+            guard findings.contains(where: { $0.verdict == .skew }) else { continue }
+            items.append(
+                CheckReport.Item(
+                    name: pages[0][number].href, line: nil, isRequired: true, chain: [], findings: findings))
+        }
+        return items
+    }
+
+    /// Nil for what cannot be had, which says nothing about releases.
+    private func body(
+        of page: WebURL, _ column: CheckColumn, _ interruption: Interruption
+    ) throws(LarderError) -> [UInt8]? {
+        guard let local = column.local else {
+            do throws(LarderError) {
+                return try OneFetch.load(page, limit: Self.mostBytes, interruption: interruption)
+            } catch {
+                if error.kind == .interrupted { throw error }
+                return nil
+            }
+        }
+        return try? local.content(of: page, column)?.beginning(Self.mostBytes)
+    }
+
+    private func skews(of page: WebURL, _ body: [UInt8], _ column: CheckColumn) -> [Skew] {
+        var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
+        let table = LinkScanner().scan(body.span, as: .html, charset: nil) { occurrence, reference in
+            guard occurrence.role == .requisite else { return }
+            references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
+        }
+        let base = table.base.flatMap { WebURL($0, base: page) } ?? page
+        let asked = references.compactMap { occurrence, text in
+            WebURL(utf8: text.span, base: occurrence.flags.contains(.ignoresBase) ? page : base)
+        }
+        return names[column.base].skews(onPage: page, references: asked)
     }
 }

@@ -1,5 +1,7 @@
 internal import Bundles
 internal import Crawl
+internal import Store
+internal import Web
 
 /// Where to look for the bundles of a manifest.
 public struct CheckOptions: Sendable {
@@ -58,5 +60,99 @@ extension ManifestPlan {
         options.bases = base.map { [$0] } ?? []
         options.format = format
         return options
+    }
+}
+
+/// A bundle with where it is looked for.
+struct CheckTarget: Sendable {
+    let bundle: Bundle
+    let line: Int?
+    /// One for each base.
+    let urls: [WebURL]
+
+    /// With what its own name says of it, where that was asked for.
+    func adding(_ evidence: Evidence) -> CheckTarget {
+        CheckTarget(bundle: bundle.adding(evidence), line: line, urls: urls)
+    }
+
+    /// What there is to check of a manifest.
+    ///
+    /// - Throws: `LarderError` of kind `.input` that names what is no URL, or is relative to nothing.
+    static func all(of source: ManifestSource) throws(LarderError) -> [CheckTarget] {
+        let bundles = source.manifest.bundles
+        let lines = ManifestLines(source.bytes).lines(of: bundles.map(\.reference))
+        var targets: [CheckTarget] = []
+        targets.reserveCapacity(bundles.count)
+        for (bundle, line) in zip(bundles, lines) {
+            var urls: [WebURL] = []
+            for base in source.bases { urls.append(try url(of: bundle, source, base)) }
+            targets.append(CheckTarget(bundle: bundle, line: line, urls: urls))
+        }
+        return targets
+    }
+
+    private static func url(
+        of bundle: Bundle, _ source: ManifestSource, _ base: ManifestSource.Base
+    ) throws(LarderError) -> WebURL {
+        guard var url = WebURL(bundle.reference, base: base.url) else {
+            throw LarderError(
+                .input,
+                base.url == nil
+                    ? "\(source.name): \"\(bundle.reference)\" is relative: say to what with --base URL"
+                    : "\(source.name): \"\(bundle.reference)\" is not a URL")
+        }
+        guard url.isHTTP else {
+            throw LarderError(
+                .input,
+                "\(source.name): \(url.href) is neither http nor https: write it so in the manifest, or give --base URL"
+            )
+        }
+        // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays there.
+        if base.isGiven, url.origin == source.home?.origin, let moved = WebURL(url.target, base: base.root) {
+            url = moved
+        }
+        return url.withoutFragment
+    }
+}
+
+/// A place to look at, with one of the bases: a column of the report.
+struct CheckColumn: Sendable {
+    let name: String
+    /// The place of the base among those of the targets.
+    let base: Int
+    let root: WebURL?
+    /// Nil for what is fetched.
+    let local: LocalPlace?
+
+    static func all(
+        of source: ManifestSource, _ folder: StoreFolder
+    ) throws(LarderError) -> [CheckColumn] {
+        var columns: [CheckColumn] = []
+        for place in source.places {
+            for (number, base) in source.bases.enumerated() {
+                let suffix = source.bases.count > 1 ? base.root?.href : nil
+                let column: CheckColumn
+                switch place {
+                case .live:
+                    column = CheckColumn(name: suffix ?? "live", base: number, root: base.root, local: nil)
+                case .held:
+                    let name = suffix.map { "held of \($0)" } ?? "held"
+                    column = CheckColumn(name: name, base: number, root: base.root, local: .held(folder))
+                case .folder(let path):
+                    // The same files, whatever the base.
+                    guard number == 0 else { continue }
+                    let files = try SiteFolder(path)
+                    column = CheckColumn(name: path, base: number, root: base.root, local: .folder(files))
+                }
+                columns.append(column)
+            }
+        }
+        return columns
+    }
+
+    /// How reports call what is looked for.
+    func name(of url: WebURL) -> String {
+        guard case .folder(let folder) = local else { return url.href }
+        return folder.path + "/" + folder.relativePath(of: url, base: root)
     }
 }

@@ -1,3 +1,7 @@
+internal import Bundles
+internal import Digest
+internal import Web
+
 /// What a check found, item by item, in an order that stays.
 public struct CheckReport: Sendable, Equatable {
     public enum Subject: Sendable, Equatable {
@@ -82,6 +86,121 @@ public struct CheckReport: Sendable, Equatable {
     public var name: String {
         switch subject {
         case .manifest(let name), .site(let name): name
+        }
+    }
+}
+
+/// Which weak evidence was asked for. It is told, and neither fails nor proves anything.
+struct Evidence: Sendable, Equatable {
+    var hasEntityTags = false
+    /// What hashed file names are prefixes of.
+    var names: Set<DigestAlgorithm> = []
+
+    init(_ options: [CheckOptions.Evidence]) {
+        for option in options {
+            switch option {
+            case .entityTags: hasEntityTags = true
+            case .names(let algorithm): names.insert(DigestAlgorithm(algorithm))
+            }
+        }
+    }
+}
+
+extension DigestAlgorithm {
+    fileprivate init(_ algorithm: CheckOptions.Evidence.Algorithm) {
+        switch algorithm {
+        case .md5: self = .md5
+        case .sha1: self = .sha1
+        case .sha256: self = .sha256
+        case .sha384: self = .sha384
+        case .sha512: self = .sha512
+        }
+    }
+}
+
+extension Bundle {
+    /// With what its own name says of it, where that was asked for.
+    func adding(_ evidence: Evidence) -> Bundle {
+        guard !evidence.names.isEmpty, let name = HashedName(reference) else { return self }
+        var bundle = self
+        for algorithm in evidence.names.sorted(by: { $0.byteCount < $1.byteCount }) {
+            if let claim = name.claim(algorithm) { bundle.claims.append(claim) }
+        }
+        return bundle
+    }
+
+    /// With what its response says of it.
+    func adding(_ fields: HTTPFields, _ evidence: Evidence) -> Bundle {
+        var bundle = self
+        bundle.claims += Claim.list(from: fields)
+        if evidence.hasEntityTags, let tag = fields.entityTag, let claim = Claim(tag) { bundle.claims.append(claim) }
+        return bundle
+    }
+}
+
+/// Where a manifest has what it lists, whatever its format: for reports that point into it.
+struct ManifestLines {
+    private let source: [UInt8]
+
+    /// A manifest that writes its names in another way is not searched through for each of them.
+    private static let mostMisses = 16
+
+    init(_ source: [UInt8]) {
+        self.source = source
+    }
+
+    /// The line of each, counted from 1; nil where it does not stand there as such. In a manifest's own order this takes time
+    /// linear in it.
+    func lines(of references: [String]) -> [Int?] {
+        var lines: [Int?] = []
+        lines.reserveCapacity(references.count)
+        var start = 0
+        var counted = (offset: 0, line: 1)
+        var misses = 0
+        for reference in references {
+            var found: Int?
+            if misses < Self.mostMisses {
+                found = offset(of: reference, from: start) ?? (start > 0 ? offset(of: reference, from: 0) : nil)
+            }
+            guard let found else {
+                misses += 1
+                lines.append(nil)
+                continue
+            }
+            if found < counted.offset { counted = (0, 1) }
+            for index in counted.offset..<found where source[index] == UInt8(ascii: "\n") { counted.line += 1 }
+            counted.offset = found
+            lines.append(counted.line)
+            start = found + reference.utf8.count
+        }
+        return lines
+    }
+
+    /// Between what is no part of a name.
+    private func offset(of reference: String, from start: Int) -> Int? {
+        let wanted = Array(reference.utf8)
+        guard let first = wanted.first else { return nil }
+        return source.withUnsafeBufferPointer { source in
+            var index = start
+            while index + wanted.count <= source.count {
+                if source[index] == first, index == 0 || Self.isBorder(source[index - 1]),
+                    index + wanted.count == source.count || Self.isBorder(source[index + wanted.count]),
+                    source[index..<index + wanted.count].elementsEqual(wanted)
+                {
+                    return index
+                }
+                index += 1
+            }
+            return nil
+        }
+    }
+
+    private static func isBorder(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0...0x20, UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "("), UInt8(ascii: ")"),
+            UInt8(ascii: "*"), UInt8(ascii: "="), UInt8(ascii: ">"), UInt8(ascii: "<"):
+            true
+        default: false
         }
     }
 }

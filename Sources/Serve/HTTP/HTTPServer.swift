@@ -1,18 +1,11 @@
 internal import Glibc
-internal import Store
+internal import System
 
 /// A server whose threads each have listeners, clients and a responder of their own.
 final class HTTPServer: Sendable {
     let port: UInt16
     private let stop: StopSignal
-    private let running: Gate<Running>
-
-    private enum Running {
-        case threads([NamedThread])
-        /// Somebody waits for the threads.
-        case ending
-        case ended
-    }
+    private let threads: [NamedThread]
 
     /// Listens from here on. Port 0 lets the kernel choose; `responder` is told which it is.
     init(
@@ -21,14 +14,15 @@ final class HTTPServer: Sendable {
     ) throws(ServerError) {
         let listeners = try Self.listeners(on: address, port: port, threadCount: max(1, threadCount))
         let chosen = listeners[0][0].port
-        let stop = try StopSignal()
+        let stop: StopSignal
+        do throws(SystemError) { stop = try StopSignal() } catch { throw ServerError(error) }
         var loops: [Lent] = []
         for group in listeners {
             loops.append(Lent(loop: try EventLoop(group, stop: stop, limits: limits, responder: try responder(chosen))))
         }
         var threads: [NamedThread] = []
         for (number, lent) in loops.enumerated() {
-            do throws(StoreError) {
+            do throws(SystemError) {
                 threads.append(try NamedThread.start("larder-serve-\(number + 1)") { lent.loop.run() })
             } catch {
                 stop.give()
@@ -38,24 +32,14 @@ final class HTTPServer: Sendable {
         }
         self.port = chosen
         self.stop = stop
-        running = Gate(.threads(threads))
+        self.threads = threads
     }
 
     /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread, and as
     /// often as one likes.
     func stopAndWait() {
         stop.give()
-        let threads: [NamedThread] = running.wait { running in
-            switch running {
-            case .threads(let threads):
-                running = .ending
-                return threads
-            case .ending: return nil
-            case .ended: return []
-            }
-        }
         for thread in threads { thread.join() }
-        running.change { $0 = .ended }
     }
 
     /// The listeners of each thread, all on one port.

@@ -1,6 +1,7 @@
 package import Bundles
 internal import Glibc
 package import Store
+internal import System
 package import Web
 
 /// How a mirror is shown.
@@ -39,7 +40,7 @@ package struct MirrorOptions: Sendable {
     package var walk: SiteNeeds.Walk?
 
     /// What time it is, by which what is held is fresh or stale.
-    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
 
     package init() {}
 

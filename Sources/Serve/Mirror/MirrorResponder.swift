@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Store
+internal import System
 internal import Web
 
 /// Answers from the larder, and from servers where the policy has them asked. It belongs to one server thread, as its reader
@@ -111,7 +112,7 @@ final class MirrorResponder: Responder {
     }
 
     func look() throws(StoreError) -> Look {
-        let now = CoarseClock.seconds()
+        let now = SystemClock.seconds()
         let generation = store.generation(in: context.tier, at: now)
         return Look(reader: try store.reader, generation: generation, time: now)
     }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Store
+internal import System
 internal import Web
 
 /// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It belongs to one
@@ -16,7 +17,7 @@ struct Portal {
     ///   - walk: finds what is missing of sites, if anybody can.
     init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
-        now: @escaping () -> Int64 = { Int64(time(nil)) }
+        now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
         self.verdicts = verdicts

@@ -1,5 +1,6 @@
-internal import Digest
+package import Digest
 internal import Glibc
+internal import System
 
 /// Where the bytes of a body are.
 package enum BodyContent: Sendable, Equatable {
@@ -46,5 +47,141 @@ package enum BodyContent: Sendable, Equatable {
             take(piece)
             return true
         }
+    }
+}
+
+extension BodyContent {
+    /// Hands the bytes over in order, those of a file in pieces, until `take` says false. Whether it took all of them.
+    package func eachWantedPiece(_ take: (Span<UInt8>) -> Bool) throws(StoreError) -> Bool {
+        let path: String
+        switch self {
+        case .bytes(let bytes): return take(bytes.span)
+        case .file(let file): path = file
+        }
+        return try StoreError.wrapping { () throws(SystemError) in try File(path, O_RDONLY).eachPiece(take) }
+    }
+}
+
+extension BodyContent {
+    /// At most so many bytes from the start.
+    package func beginning(_ byteCount: Int) throws(StoreError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        _ = try eachWantedPiece { piece in
+            let wanted = piece.extracting(0..<min(piece.count, byteCount - bytes.count))
+            wanted.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+            return bytes.count < byteCount
+        }
+        return bytes
+    }
+}
+
+extension StoreReader {
+    /// The MD5 of a body: the one that is kept, else the one that its bytes have. Nil for a body that is gone, or damaged.
+    package func md5(of body: StoredBody) throws(StoreError) -> Digest? {
+        if let kept = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return kept }
+        guard let content = try content(of: body) else { return nil }
+        var stream = DigestStream(.md5)
+        var proof = DigestStream(.sha256)
+        try content.eachPiece { piece in
+            stream.update(piece)
+            proof.update(piece)
+        }
+        let md5 = stream.finish()
+        return proof.finish().bytes == body.sha256 ? md5 : nil
+    }
+}
+
+extension StoreWriter {
+    /// Keeps what was computed, so that nobody has to compute it again.
+    package func keep(md5s: [(body: StoredBody, md5: Digest)]) throws(StoreError) {
+        try transaction { () throws(StoreError) in
+            for (body, md5) in md5s where body.md5 != md5.bytes {
+                try run("UPDATE body SET md5 = ? WHERE sha256 = ?", .blob(md5.bytes), .blob(body.sha256))
+            }
+        }
+    }
+}
+
+extension StoreReader {
+    /// The MD5 of a body's bytes: the one that is kept, else the one that they have where they are no more than so many. Nil
+    /// as well for a body that is gone.
+    package func md5(of body: StoredBody, upTo byteCount: Int) throws(StoreError) -> [UInt8]? {
+        if let kept = body.md5 { return kept }
+        guard body.byteCount <= byteCount else { return nil }
+        return try md5(of: body)?.bytes
+    }
+}
+
+/// Large bodies on their way into the store: synced together, then moved to their names.
+///
+/// A row never names a file that is not whole, even after a power cut: `settle` comes before the commit.
+struct BodyFiles {
+    private let folder: StoreFolder
+    private var waiting: [(source: String, target: String)] = []
+
+    init(_ folder: StoreFolder) {
+        self.folder = folder
+    }
+
+    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. One that was cut short there, or whose
+    /// bytes have changed, is not the same.
+    mutating func add(_ source: String, sha256 hex: String) throws(StoreError) {
+        let target = folder.bodyFile(sha256: hex)
+        if try Self.isSame(source, target) {
+            unlink(source)
+        } else {
+            waiting.append((source, target))
+        }
+    }
+
+    private static func isSame(_ source: String, _ target: String) throws(StoreError) -> Bool {
+        let (new, held) = (BodyContent.file(path: source), BodyContent.file(path: target))
+        guard let byteCount = held.byteCount, byteCount == new.byteCount else { return false }
+        guard let file = try? File(target, O_RDONLY) else { return false }
+        var offset: Int64 = 0
+        return try new.eachWantedPiece { piece in
+            guard let bytes = try? file.read(from: offset, byteCount: piece.count) else { return false }
+            offset += Int64(piece.count)
+            return piece.withUnsafeBytes { new in
+                bytes.withUnsafeBytes { held in
+                    guard let new = new.baseAddress, let held = held.baseAddress else { return true }
+                    return bytes.count == piece.count && memcmp(new, held, bytes.count) == 0
+                }
+            }
+        }
+    }
+
+    /// What was taken and is not settled is nobody's.
+    mutating func forget() {
+        waiting.removeAll(keepingCapacity: true)
+    }
+
+    /// After this every body taken so far has its name and stays.
+    mutating func settle() throws(StoreError) {
+        guard !waiting.isEmpty else { return }
+        // When it fails, they come again with the batch that is tried again, if it is.
+        defer { waiting.removeAll(keepingCapacity: true) }
+        for (source, _) in waiting { try Self.sync(source) }
+        // Of two with the same content the second replaces the first by the same.
+        for (source, target) in waiting where rename(source, target) != 0 {
+            throw StoreError(errno, doing: "move a body to", path: target)
+        }
+        try Self.sync(folder.bodies)
+    }
+
+    /// The path of a new file in `incoming` with these bytes. Any thread may call this.
+    static func write(_ bytes: [UInt8], in folder: StoreFolder) throws(StoreError) -> String {
+        try write(bytes, in: folder.incoming)
+    }
+
+    static func write(_ bytes: [UInt8], in folder: String) throws(StoreError) -> String {
+        try StoreError.wrapping { () throws(SystemError) in
+            try WholeFile.temporary(in: folder, named: "body", bytes)
+        }
+    }
+
+    /// A file, or the names in a folder, stay even after a power cut.
+    static func sync(_ path: String) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in try WholeFile.sync(path) }
     }
 }

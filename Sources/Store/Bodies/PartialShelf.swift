@@ -1,5 +1,6 @@
 internal import Digest
 internal import Glibc
+internal import System
 
 /// The beginnings of bodies whose transfers broke off, to be gone on with, by this run or a later one. It belongs to one
 /// thread, and its site's lock keeps other runs from the same URLs.
@@ -12,16 +13,17 @@ package struct PartialShelf {
 
     private static let headEnding = ".head"
     /// Older ones are thrown away.
-    private static let secondsToLive = 7 * 24 * 60 * 60
+    private static let secondsToLive: Int64 = 7 * 24 * 60 * 60
 
     package init(_ folder: StoreFolder) throws(StoreError) {
         self.folder = folder.partials
-        let now = time(nil)
+        let now = SystemClock.secondsSinceEpoch()
         var names: Set<String> = []
         for name in folder.partialNames where name.hasSuffix(Self.headEnding) {
             let body = String(name.dropLast(Self.headEnding.utf8.count))
             var status = stat()
-            if stat(folder.partials + "/" + body, &status) == 0, now - status.st_mtim.tv_sec < Self.secondsToLive {
+            if stat(folder.partials + "/" + body, &status) == 0, now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
+            {
                 names.insert(body)
             }
         }

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 
 /// One direction of iconv.
 struct TextConverter: ~Copyable {
@@ -59,5 +60,73 @@ struct TextConverter: ~Copyable {
         var units: [UInt8] = []
         guard convert(bytes.span, from: &position, to: &units) == .end, units.count == 4 else { return nil }
         return units.reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+/// What the bytes from 0x80 on stand for in an encoding of one byte a character.
+///
+/// The tables are asked of iconv byte by byte, since over whole texts glibc composes the Hebrew and Vietnamese ones,
+/// which the standard does not; and where the standard's table is another than glibc's, it is put right.
+struct SingleByteTable: Sendable {
+    private var scalars: [UInt32]
+
+    static func of(_ encoding: TextEncoding) -> SingleByteTable {
+        tables.withLock { tables in
+            if let table = tables[encoding] { return table }
+            let table = SingleByteTable(encoding)
+            tables[encoding] = table
+            return table
+        }
+    }
+
+    private static let tables = Mutex<[TextEncoding: SingleByteTable]>([:])
+    private static let unassigned: UInt32 = 0xFFFD
+
+    private init(_ encoding: TextEncoding) {
+        if encoding == .userDefined {
+            scalars = (0..<128).map { 0xF780 + $0 }
+            return
+        }
+        var converter = encoding.iconvName.flatMap { TextConverter(to: "UTF-32BE", from: $0) }
+        scalars = (UInt8(0x80)...0xFF).map { byte in
+            if let scalar = converter?.scalar(of: [byte]) { return scalar }
+            // The windows encodings of the standard map what is left of the C1 range to itself.
+            return byte < 0xA0 ? UInt32(byte) : Self.unassigned
+        }
+        for (byte, scalar) in encoding.iconvDifferences { scalars[Int(byte) - 0x80] = scalar }
+    }
+
+    func decode(_ bytes: Span<UInt8>) -> [UInt8] {
+        var output: [UInt8] = []
+        output.reserveCapacity(bytes.count + bytes.count / 2)
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte < 0x80 {
+                output.append(byte)
+            } else {
+                output.append(utf8: scalars[Int(byte) - 0x80])
+            }
+        }
+        return output
+    }
+
+    /// Appends the byte of a scalar beyond ASCII; false when there is none.
+    func append(_ scalar: Unicode.Scalar, to output: inout [UInt8]) -> Bool {
+        guard scalar.value != Self.unassigned, let index = scalars.firstIndex(of: scalar.value) else { return false }
+        output.append(UInt8(0x80 + index))
+        return true
+    }
+}
+
+extension TextEncoding {
+    /// Bytes for which glibc has another character than the standard.
+    fileprivate var iconvDifferences: [(byte: UInt8, scalar: UInt32)] {
+        switch self {
+        case .koi8u: [(0xAE, 0x045E), (0xBE, 0x040E)]
+        case .windows1255: [(0xCA, 0x05BA)]
+        case .macintosh: [(0xC6, 0x2206), (0xF0, 0xF8FF)]
+        case .macCyrillic: [(0xFF, 0x20AC)]
+        default: []
+        }
     }
 }

@@ -155,3 +155,346 @@ extension URLParser {
         }
     }
 }
+
+/// The authority, host and port states.
+extension URLParser {
+    /// Reads credentials, host and port, and all that follows them.
+    mutating func parseAuthority(_ input: Span<UInt8>, from start: Int) -> Bool {
+        output.append(UInt8(ascii: "/"))
+        output.append(UInt8(ascii: "/"))
+        layout.setAuthority(at: mark)
+        let end = nextDelimiter(in: input, from: start)
+        var hostStart = start
+        if let at = Self.last(UInt8(ascii: "@"), in: input, start..<end) {
+            hostStart = at + 1
+            guard hostStart < end else { return false }
+            appendCredentials(input.extracting(start..<at))
+        }
+        layout.hostStart = mark
+
+        let portColon = Self.portColon(in: input, hostStart..<end)
+        let host = input.extracting(hostStart..<(portColon ?? end))
+        if host.isEmpty {
+            guard !layout.isSpecial, portColon == nil else { return false }
+        } else {
+            guard HostParser.append(host, isSpecial: layout.isSpecial, to: &output) else { return false }
+        }
+        layout.hostEnd = mark
+        if let portColon {
+            guard appendPort(input.extracting((portColon + 1)..<end)) else { return false }
+        }
+        layout.authorityEnd = mark
+        beginPath()
+        parsePathAfterAuthority(input, from: end)
+        return true
+    }
+
+    /// Where a host or a segment ends: at a slash, a question mark, a number sign, or the input's end.
+    func nextDelimiter(in input: Span<UInt8>, from start: Int) -> Int {
+        var index = start
+        while index < input.count {
+            let byte = input[index]
+            if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
+            if byte == UInt8(ascii: "\\"), layout.isSpecial { break }
+            index += 1
+        }
+        return index
+    }
+
+    private mutating func appendCredentials(_ userinfo: Span<UInt8>) {
+        var colon = 0
+        while colon < userinfo.count, userinfo[colon] != UInt8(ascii: ":") { colon += 1 }
+        output.append(percentEncoding: userinfo.extracting(..<colon), .userinfo)
+        layout.usernameEnd = mark
+        if colon + 1 < userinfo.count {
+            output.append(UInt8(ascii: ":"))
+            output.append(percentEncoding: userinfo.extracting((colon + 1)...), .userinfo)
+        }
+        layout.passwordEnd = mark
+        if layout.passwordEnd > layout.usernameStart {
+            output.append(UInt8(ascii: "@"))
+        }
+    }
+
+    /// False when it is no number or none that fits 16 bits. The scheme's default is left out.
+    private mutating func appendPort(_ digits: Span<UInt8>) -> Bool {
+        guard !digits.isEmpty else { return true }
+        var port = 0
+        for index in digits.indices {
+            guard digits[index].isASCIIDigit else { return false }
+            port = port * 10 + Int(digits[index] - UInt8(ascii: "0"))
+            guard port <= Int(UInt16.max) else { return false }
+        }
+        if port != layout.kind.defaultPort {
+            output.append(UInt8(ascii: ":"))
+            output += String(port).utf8
+        }
+        return true
+    }
+
+    private static func last(_ byte: UInt8, in input: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        var index = range.upperBound
+        while index > range.lowerBound {
+            index -= 1
+            if input[index] == byte { return index }
+        }
+        return nil
+    }
+
+    /// The first colon outside an IPv6 address's brackets.
+    private static func portColon(in input: Span<UInt8>, _ range: Range<Int>) -> Int? {
+        var isInBrackets = false
+        for index in range {
+            switch input[index] {
+            case UInt8(ascii: "["): isInBrackets = true
+            case UInt8(ascii: "]"): isInBrackets = false
+            case UInt8(ascii: ":") where !isInBrackets: return index
+            default: break
+            }
+        }
+        return nil
+    }
+}
+
+/// The file, file slash and file host states: file URLs need no host and may begin with a Windows drive letter.
+extension URLParser {
+    /// `base` is a file URL.
+    mutating func parseFile(_ input: Span<UInt8>, from start: Int, base: WebURL?) -> Bool {
+        layout.kind = .file
+        guard isSlash(input, at: start) else {
+            if let base {
+                let keepsFolder = !WindowsDrive.begins(input, at: start)
+                parseRelativePath(input, from: start, base: base, keepsFolder: keepsFolder)
+            } else {
+                writeFileAuthority()
+                parsePath(input, from: start)
+            }
+            return true
+        }
+        if isSlash(input, at: start + 1) {
+            return parseFileHost(input, from: start + 2)
+        }
+        guard let base else {
+            writeFileAuthority()
+            parsePath(input, from: start + 1)
+            return true
+        }
+        copy(base, through: .authority)
+        if !WindowsDrive.begins(input, at: start + 1) {
+            keepDrive(of: base)
+        }
+        parsePath(input, from: start + 1)
+        return true
+    }
+
+    private mutating func parseFileHost(_ input: Span<UInt8>, from start: Int) -> Bool {
+        writeFileAuthority()
+        let end = nextDelimiter(in: input, from: start)
+        // `file://C:/` means the drive, not a host of that name.
+        if WindowsDrive.matches(input.extracting(start..<end)) {
+            parsePath(input, from: start)
+            return true
+        }
+        if start < end {
+            guard HostParser.append(input.extracting(start..<end), isSpecial: true, to: &output) else { return false }
+            if output[Int(layout.hostStart)...].elementsEqual("localhost".utf8) {
+                output.removeLast("localhost".utf8.count)
+            }
+            layout.hostEnd = mark
+            layout.authorityEnd = mark
+            beginPath()
+        }
+        parsePathAfterAuthority(input, from: end)
+        return true
+    }
+
+    private mutating func writeFileAuthority() {
+        output += "file://".utf8
+        layout.schemeEnd = 4
+        layout.setAuthority(at: mark)
+        beginPath()
+    }
+}
+
+/// A letter and a colon or a bar, which is how old paths write the colon.
+enum WindowsDrive {
+    static func matches(_ segment: Span<UInt8>) -> Bool {
+        segment.count == 2 && begins(segment, at: 0)
+    }
+
+    /// Whether `input` has, from `start` on, a drive letter that is a whole segment.
+    static func begins(_ input: Span<UInt8>, at start: Int) -> Bool {
+        guard start + 2 <= input.count, input[start].isASCIIAlpha else { return false }
+        guard input[start + 1] == UInt8(ascii: ":") || input[start + 1] == UInt8(ascii: "|") else { return false }
+        guard start + 2 < input.count else { return true }
+        switch input[start + 2] {
+        case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): return true
+        default: return false
+        }
+    }
+}
+
+/// The path, opaque path, query and fragment states.
+extension URLParser {
+    mutating func beginPath() {
+        layout.pathStart = mark
+        endPath()
+    }
+
+    mutating func endPath() {
+        layout.pathEnd = mark
+        layout.queryEnd = mark
+    }
+
+    /// The path start state. Only where the scheme is not special may the path be empty.
+    mutating func parsePathAfterAuthority(_ input: Span<UInt8>, from start: Int) {
+        if isSlash(input, at: start) {
+            parsePath(input, from: start + 1)
+        } else if layout.isSpecial {
+            parsePath(input, from: start)
+        } else {
+            parseQueryAndFragment(input, from: start)
+        }
+    }
+
+    /// Appends the segments that begin at `start`, which is one past a slash, to what the path has already.
+    mutating func parsePath(_ input: Span<UInt8>, from start: Int) {
+        let encoded = ByteSet.path
+        var segmentStart = start
+        while true {
+            let end = nextDelimiter(in: input, from: segmentStart)
+            let isLast = !isSlash(input, at: end)
+            append(segment: input.extracting(segmentStart..<end), isLast: isLast, encoded)
+            guard !isLast else {
+                parseQueryAndFragment(input, from: end)
+                return
+            }
+            segmentStart = end + 1
+        }
+    }
+
+    private mutating func append(segment: Span<UInt8>, isLast: Bool, _ encoded: ByteSet) {
+        switch Self.dotCount(of: segment) {
+        case 2:
+            shortenPath()
+            if isLast { output.append(UInt8(ascii: "/")) }
+        case 1:
+            if isLast { output.append(UInt8(ascii: "/")) }
+        default:
+            let isDrive = layout.kind == .file && mark == layout.pathStart && WindowsDrive.matches(segment)
+            output.append(UInt8(ascii: "/"))
+            output.append(percentEncoding: segment, encoded)
+            if isDrive { output[output.count - 1] = UInt8(ascii: ":") }
+        }
+    }
+
+    /// 1 for `.`, 2 for `..`, where each dot may be written `%2e`; 0 for all other segments.
+    private static func dotCount(of segment: Span<UInt8>) -> Int {
+        guard segment.count <= 6 else { return 0 }
+        var count = 0
+        var index = 0
+        while index < segment.count {
+            if segment[index] == UInt8(ascii: ".") {
+                index += 1
+            } else if segment.starts(with: "%2", at: index), index + 2 < segment.count,
+                segment[index + 2] | 0x20 == UInt8(ascii: "e")
+            {
+                index += 3
+            } else {
+                return 0
+            }
+            count += 1
+        }
+        return count <= 2 ? count : 0
+    }
+
+    /// Drops the last segment, but not a drive letter that stands alone.
+    mutating func shortenPath() {
+        guard layout.kind != .file || !isDriveAlone else { return }
+        let start = Int(layout.pathStart)
+        var slash = output.count - 1
+        while slash >= start, output[slash] != UInt8(ascii: "/") { slash -= 1 }
+        guard slash >= start else { return }
+        output.removeLast(output.count - slash)
+    }
+
+    private var isDriveAlone: Bool {
+        let path = output.span.extracting(Int(layout.pathStart)...)
+        return path.count == 3 && WindowsDrive.matches(path.extracting(1...))
+    }
+
+    /// Appends the drive letter that the path of `base` begins with, if it does.
+    mutating func keepDrive(of base: WebURL) {
+        let path = base.href.utf8.span.extracting(Int(base.layout.pathStart)..<Int(base.layout.pathEnd))
+        guard path.count >= 3, path[1].isASCIIAlpha, path[2] == UInt8(ascii: ":") else { return }
+        guard path.count == 3 || path[3] == UInt8(ascii: "/") else { return }
+        output.append(path.extracting(..<3))
+    }
+
+    mutating func parseOpaquePath(_ input: Span<UInt8>, from start: Int) {
+        beginPath()
+        var end = start
+        while end < input.count, input[end] != UInt8(ascii: "?"), input[end] != UInt8(ascii: "#") { end += 1 }
+        var path = input.extracting(start..<end)
+        // A space before a query or a fragment would be lost when these are taken away.
+        let endsInSpace = end < input.count && !path.isEmpty && path[path.count - 1] == UInt8(ascii: " ")
+        if endsInSpace { path = path.extracting(..<(path.count - 1)) }
+        output.append(percentEncoding: path, .c0Control)
+        if endsInSpace { output.append(percentEncoded: UInt8(ascii: " ")) }
+        parseQueryAndFragment(input, from: end)
+    }
+
+    /// What begins with a path of its own and no host would read as an authority: `/.` keeps them apart.
+    mutating func insertPathMarker() {
+        let start = Int(layout.pathStart)
+        guard !layout.hasAuthority, output.span.starts(with: "//", at: start) else { return }
+        output.insert(contentsOf: "/.".utf8, at: start)
+        layout.movePath(by: 2)
+    }
+
+    // MARK: Query and fragment
+
+    private mutating func parseQueryAndFragment(_ input: Span<UInt8>, from start: Int) {
+        endPath()
+        if input.starts(with: "?", at: start) {
+            parseQuery(input, from: start)
+        } else {
+            parseFragment(input, from: start)
+        }
+    }
+
+    /// `start` is that of the question mark.
+    mutating func parseQuery(_ input: Span<UInt8>, from start: Int) {
+        endPath()
+        var end = start + 1
+        while end < input.count, input[end] != UInt8(ascii: "#") { end += 1 }
+        let query = input.extracting((start + 1)..<end)
+        let encoded = layout.isSpecial ? ByteSet.specialQuery : .query
+        output.append(UInt8(ascii: "?"))
+        switch layout.kind {
+        case .http, .https, .ftp, .file:
+            append(query: query, encoded)
+        case .ws, .wss, .other:
+            output.append(percentEncoding: query, encoded)
+        }
+        layout.queryEnd = mark
+        parseFragment(input, from: end)
+    }
+
+    /// In the document's character set.
+    private mutating func append(query: Span<UInt8>, _ encoded: ByteSet) {
+        if queryEncoding.outputEncoding == .utf8 || queryEncoding.isASCIICompatible && query.isASCII {
+            output.append(percentEncoding: query, encoded)
+        } else {
+            let bytes = queryEncoding.encode(query, unencodable: .percentEncodedReference)
+            output.append(percentEncoding: bytes.span, encoded)
+        }
+    }
+
+    /// `start` is that of the number sign, or the input's end.
+    mutating func parseFragment(_ input: Span<UInt8>, from start: Int) {
+        guard start < input.count else { return }
+        output.append(UInt8(ascii: "#"))
+        output.append(percentEncoding: input.extracting((start + 1)...), .fragment)
+    }
+}

@@ -123,3 +123,147 @@ extension WebURL {
         return WebURL(href: href, layout: layout)
     }()
 }
+
+extension WebURL {
+    /// The longest input that is looked at; what is longer is no URL. Offsets fit 32 bits with room to spare.
+    package static let maximumByteCount = 16 << 20
+
+    /// The URL that `text` names, resolved against `base` when it is relative; nil when the standard calls it a
+    /// failure.
+    package init?(_ text: String, base: WebURL? = nil) {
+        self.init(utf8: text.utf8.span, base: base)
+    }
+
+    /// The URL that `bytes` names. `queryEncoding` is the character set of the document in which it stands: browsers
+    /// encode the query of an http URL in it. Malformed UTF-8 is read as U+FFFD.
+    package init?(utf8 bytes: Span<UInt8>, base: WebURL? = nil, queryEncoding: TextEncoding = .utf8) {
+        guard bytes.count <= Self.maximumByteCount else { return nil }
+        let input = bytes.extracting(Self.trimmedRange(of: bytes))
+        if let plain = WebURL(plain: input, base: base) {
+            self = plain
+            return
+        }
+        if input.indices.allSatisfy({ input[$0] < 0x80 && !Self.isTabOrNewline(input[$0]) }) {
+            self.init(clean: input, base: base, queryEncoding: queryEncoding)
+        } else {
+            let clean = TextEncoding.repairedUTF8(input).filter { !Self.isTabOrNewline($0) }
+            self.init(clean: clean.span, base: base, queryEncoding: queryEncoding)
+        }
+    }
+
+    private init?(clean input: Span<UInt8>, base: WebURL?, queryEncoding: TextEncoding) {
+        var parser = URLParser(queryEncoding: queryEncoding, capacity: input.count + (base?.href.utf8.count ?? 0) + 8)
+        guard parser.parse(input, base: base) else { return nil }
+        self.init(href: String(decoding: parser.output, as: UTF8.self), layout: parser.layout)
+    }
+
+    /// The range without C0 controls and spaces at either end.
+    private static func trimmedRange(of bytes: Span<UInt8>) -> Range<Int> {
+        var lower = 0
+        var upper = bytes.count
+        while lower < upper, bytes[lower] <= 0x20 { lower += 1 }
+        while lower < upper, bytes[upper - 1] <= 0x20 { upper -= 1 }
+        return lower..<upper
+    }
+
+    /// The standard drops these anywhere in a URL.
+    private static func isTabOrNewline(_ byte: UInt8) -> Bool {
+        byte == 0x09 || byte == 0x0A || byte == 0x0D
+    }
+}
+
+extension [UInt8] {
+    init(copying bytes: Span<UInt8>) {
+        self = bytes.withUnsafeBufferPointer { [UInt8]($0) }
+    }
+}
+
+extension WebURL {
+    /// Where the parts of a serialisation stand. Each offset is one past the part that it ends, so a part that is
+    /// missing altogether differs from an empty one by the delimiter before it.
+    ///
+    ///     https://user:word@host:8443/path?query#fragment
+    ///          ↑      ↑    ↑↑   ↑    ↑    ↑     ↑
+    ///          │      │    ││   │    │    │     queryEnd
+    ///          │      │    ││   │    │    pathEnd
+    ///          │      │    ││   │    authorityEnd, pathStart
+    ///          │      │    ││   hostEnd
+    ///          │      │    │hostStart
+    ///          │      │    passwordEnd
+    ///          │      usernameEnd
+    ///          schemeEnd
+    struct Layout: Sendable {
+        var kind = SchemeKind.other
+        var schemeEnd: UInt32 = 0
+        var usernameEnd: UInt32 = 0
+        var passwordEnd: UInt32 = 0
+        var hostStart: UInt32 = 0
+        var hostEnd: UInt32 = 0
+        var authorityEnd: UInt32 = 0
+        /// Past `authorityEnd` by the two bytes of `/.` when there is no host and the path begins with two slashes.
+        var pathStart: UInt32 = 0
+        var pathEnd: UInt32 = 0
+        var queryEnd: UInt32 = 0
+
+        var hasAuthority: Bool { authorityEnd > schemeEnd + 1 }
+        var usernameStart: UInt32 { hasAuthority ? schemeEnd + 3 : schemeEnd + 1 }
+        var isSpecial: Bool { kind != .other }
+
+        /// Makes every part of the authority empty, to be filled from `start` on.
+        mutating func setAuthority(at start: UInt32) {
+            usernameEnd = start
+            passwordEnd = start
+            hostStart = start
+            hostEnd = start
+            authorityEnd = start
+        }
+
+        mutating func removeCredentials() {
+            let length = hostStart - usernameStart
+            usernameEnd = usernameStart
+            passwordEnd = usernameStart
+            hostStart -= length
+            hostEnd -= length
+            authorityEnd -= length
+            movePath(by: -Int64(length))
+        }
+
+        mutating func movePath(by distance: Int64) {
+            pathStart = UInt32(Int64(pathStart) + distance)
+            pathEnd = UInt32(Int64(pathEnd) + distance)
+            queryEnd = UInt32(Int64(queryEnd) + distance)
+        }
+    }
+
+    /// The special schemes of the standard, and all the others.
+    enum SchemeKind: UInt8, Sendable {
+        case other, http, https, ws, wss, ftp, file
+
+        init(_ scheme: Span<UInt8>) {
+            if scheme.equalsIgnoringASCIICase("https") {
+                self = .https
+            } else if scheme.equalsIgnoringASCIICase("http") {
+                self = .http
+            } else if scheme.equalsIgnoringASCIICase("file") {
+                self = .file
+            } else if scheme.equalsIgnoringASCIICase("ftp") {
+                self = .ftp
+            } else if scheme.equalsIgnoringASCIICase("wss") {
+                self = .wss
+            } else if scheme.equalsIgnoringASCIICase("ws") {
+                self = .ws
+            } else {
+                self = .other
+            }
+        }
+
+        var defaultPort: Int? {
+            switch self {
+            case .http, .ws: 80
+            case .https, .wss: 443
+            case .ftp: 21
+            case .file, .other: nil
+            }
+        }
+    }
+}

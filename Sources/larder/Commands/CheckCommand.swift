@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import System
 
 /// `larder check MANIFEST`, and `larder check --offline SITE`
 enum CheckCommand {
@@ -81,6 +82,89 @@ extension Arguments {
                 verdicts.insert(verdict)
             }
             return verdicts
+        }
+    }
+}
+
+/// The reports that were asked for, and where each goes.
+struct CheckOutputs {
+    private struct Output {
+        let format: ReportFormat
+        /// Nil for standard output.
+        let file: String?
+    }
+
+    private let outputs: [Output]
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        var outputs: [Output] = []
+        for text in arguments.texts(.report) {
+            let equals = text.utf8.firstIndex(of: UInt8(ascii: "="))
+            let name = String(equals.map { text[..<$0] } ?? text[...])
+            let file = equals.map { String(text[text.utf8.index(after: $0)...]) }
+            guard let format = ReportFormat(rawValue: name) else {
+                let names = ReportFormat.allCases.map(\.rawValue)
+                let close = Suggestion.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
+                throw UsageError("--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
+            }
+            guard file != "" else {
+                throw UsageError("--report \(name)= wants a file: --report \(name)=report.\(name)")
+            }
+            outputs.append(Output(format: format, file: file))
+        }
+        if arguments.has(.json) { outputs.append(Output(format: .json, file: nil)) }
+        let printed = outputs.filter { $0.file == nil }
+        guard printed.count <= 1 else {
+            throw UsageError("only one report can be printed: give the others a file, such as --report junit=junit.xml")
+        }
+        // Whoever reads a log wants to see what happened.
+        if printed.isEmpty { outputs.append(Output(format: .text, file: nil)) }
+        self.outputs = outputs
+    }
+
+    func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
+        for output in outputs {
+            let text = report.text(as: output.format)
+            if let file = output.file { try WholeFile.write(text + "\n", to: file) } else { terminal.say(text) }
+        }
+        return report.isClean ? .done : .incomplete
+    }
+}
+
+/// `larder manifest URL|DIR|SITE`
+enum ManifestCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let source = arguments.operands[0]
+            let types = try arguments.typeFilter
+            let larder = try arguments.larder
+            let report = try await Signals.shared.cancelling {
+                try await larder.manifest(of: source, types: types, isLive: arguments.has(.fetched))
+            }
+            if let file = arguments.text(.output) {
+                try WholeFile.write(report.text, to: file)
+            } else {
+                terminal.say(String(report.text.dropLast()))
+            }
+            for skipped in report.skipped { terminal.fail("\(skipped.name) is not in it: \(skipped.reason)") }
+            terminal.note(
+                "\(Quantities.count(report.bundles, "bundle")), \(Quantities.bytes(report.byteCount))")
+            return report.skipped.isEmpty ? .done : .incomplete
+        }
+    }
+}
+
+extension Arguments {
+    /// Nil when the option is not given.
+    fileprivate var typeFilter: TypeFilter? {
+        get throws(UsageError) {
+            guard let text = text(.type) else { return nil }
+            guard let filter = TypeFilter(text) else {
+                throw UsageError(
+                    "--type wants a media type such as text/html or image/*, or one of "
+                        + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
+            }
+            return filter
         }
     }
 }

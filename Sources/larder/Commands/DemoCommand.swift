@@ -1,6 +1,7 @@
 internal import Glibc
 internal import LarderKit
 internal import Synchronization
+internal import System
 
 /// `larder demo`: a site comes up, is prefetched, goes away, and is still there.
 enum DemoCommand {
@@ -26,15 +27,15 @@ enum DemoCommand {
         defer { site.stop() }
         let stop = Signals.shared.first()
         terminal.say("The site is up at \(site.origin)/ (Ctrl-C stops)")
-        await stop.arrival()
+        await stop.requested()
         return .done
     }
 
     /// Leaves nothing behind, however it ends.
     private static func show(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
-        let folder = try TemporaryFolder()
-        defer { folder.remove() }
-        let larder = Larder(at: folder.path + "/larder")
+        let folder = try Folder.makeTemporary(named: "larder-demo")
+        defer { Folder.remove(folder) }
+        let larder = Larder(at: folder + "/larder")
 
         let (origin, report) = try await stock(larder, terminal)
         guard !report.isInterrupted else { return .interrupted }
@@ -58,7 +59,7 @@ enum DemoCommand {
         if !arguments.has(.once) {
             let stop = Signals.shared.first()
             terminal.say("   Everything it holds: \(service.address) (Ctrl-C stops)")
-            await stop.arrival()
+            await stop.requested()
         }
         return report.isComplete && check.isClean && last.isServed ? .done : .incomplete
     }

@@ -71,3 +71,101 @@ enum HelpCommand {
         return lines.joined(separator: "\n")
     }
 }
+
+/// `larder manual [COMMAND]`, `larder completions SHELL`
+enum PagesCommand {
+    static func manual(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        guard let name = arguments.operands.first else {
+            terminal.say(ManualPage.overview)
+            return .done
+        }
+        guard let entry = CommandEntry.named(name) else {
+            terminal.fail(CommandEntry.unknown(name))
+            return .usage
+        }
+        terminal.say(ManualPage.text(of: entry))
+        return .done
+    }
+
+    static func completions(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        guard let shell = Completions.Shell(rawValue: arguments.operands[0]) else {
+            let names = Completions.Shell.allCases.map(\.rawValue).joined(separator: ", ")
+            terminal.fail("\"\(arguments.operands[0])\" is no shell that larder knows: there are \(names)")
+            return .usage
+        }
+        terminal.say(Completions.text(for: shell))
+        return .done
+    }
+}
+
+/// What options of several commands name, and no command's help has room for.
+struct HelpTopic: Sendable {
+    let name: String
+    let text: String
+
+    static let all = [rules, policies]
+
+    private static let rules = HelpTopic(
+        name: "rules",
+        text: """
+            larder help rules: what you want otherwise than servers say
+
+            Examples
+              --rule '/api/** max-age=600'
+              --rule 'https://api.example.com/** type=application/json max-age=!0'
+              --rule '/search no-query policy=prefer-cache'
+              --rule '/private/** not-allowed'
+              --rule '/api/query post policy=prefer-cache'
+              --rule '/bundles/** version=build'
+              --rule '/api/** refuse type=text/html'
+              --rule '*.example.com refuse smaller-than=100 text=Log%20in'
+
+            A rule is a pattern of URLs and, behind it, with spaces between, what it says of them. For each question
+            the first rule counts that matches and answers it. larder.json and manifests have them as "rule" and "rules".
+
+            Patterns
+              https://example.com/docs/**   with ://: the URL
+              /api/*                        with a slash first: path and query, on any host
+              example.com/docs/**           host, path and query
+              *.example.com                 without a slash: the host
+              * is anything but a slash, ** anything at all, ? any one character. A query is looked at only where
+              the pattern has a question mark.
+
+            What a rule may say
+              type=TYPE          it is for this media type alone: text/html, image/*
+              max-age=SECONDS    what is held stays fresh at least so long; with ! before the number, exactly so long
+              policy=NAME        the policy for these; see larder help policies
+              allowed, memory-only, not-allowed
+                                 whether it may be stored: on the disk, for as long as a server runs, or not at all. A
+                                 prefetch does not ask for what may not be on the disk
+              no-query           what is not held may be answered by the same without its query, or with another
+              version=NAMES      these parameters (with commas between) tell versions apart, as v, ver, _ and t do by
+                                 themselves: what is not held may be answered by another version of it
+              post               what a POST was answered is kept, and answers the same POST (method, URL and body) where
+                                 the policy shows what is held; nothing else that changes something ever is
+              refuse             what comes and matches is not kept, and what was held before stays; with
+                                 status=N, larger-than=SIZE, smaller-than=SIZE or text=WORDS only what is so as well.
+                                 WORDS stand in the first 4 kB; %20 is a space. k, M and G are powers of 1000
+
+            Without any rule, a page of HTML in the place of what is called a script, a style, a picture or a font is
+            refused. What was refused is in the report, with its reason.
+            """)
+
+    private static let policies = HelpTopic(
+        name: "policies",
+        text: """
+            larder help policies: how what is held and the network share the work
+
+              protocol           fresh as servers say (RFC 9111): as held; else ask whether it still holds
+              prefer-cache       as held, however old; load only what is missing
+              offline            as held; load nothing. A server's default, and nothing for a prefetch
+              reload             load everything again
+              reload-end-to-end  the same, and tell caches on the way
+              revalidate         ask of everything whether it still holds. A prefetch's default
+              refresh-behind     a server answers from what is held, and loads afterwards
+              auto               protocol while the origin answers, offline when it does not
+
+            A bundle that a manifest gives a digest is not asked for while it is held with that digest, and loaded when it
+            is not, whatever the policy.
+            """)
+}

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Synchronization
 
 /// `larder list [SITE]`
 enum ListCommand {
@@ -28,5 +29,125 @@ extension Arguments {
             }
             return filter
         }
+    }
+}
+
+/// Prints URLs as they come, many at a time: a million of them never wait in memory.
+final class ListWriter: Sendable {
+    private let terminal: Terminal
+    private let isJSON: Bool
+    /// Added to by the thread of the listing, and by the command when that has ended.
+    private let state: Mutex<(bytes: [UInt8], count: Int)>
+
+    private static let pieceSize = 32 * 1024
+
+    init(_ terminal: Terminal, isJSON: Bool) {
+        self.terminal = terminal
+        self.isJSON = isJSON
+        state = Mutex((isJSON ? Array("[".utf8) : [], 0))
+    }
+
+    /// Whether there is a use for more.
+    func add(_ url: ListedURL) -> Bool {
+        let piece = state.withLock { state -> [UInt8] in
+            if isJSON {
+                state.bytes += "\(state.count == 0 ? "" : ",")\n  \(url.json.printable)".utf8
+            } else {
+                state.bytes += "\(Self.text(of: url).printable)\n".utf8
+            }
+            state.count += 1
+            return state.bytes.count < Self.pieceSize ? [] : Self.take(&state.bytes)
+        }
+        return piece.isEmpty || terminal.put(piece.span)
+    }
+
+    func finish() {
+        let rest = state.withLock { state in
+            if isJSON { state.bytes += state.count == 0 ? "]\n".utf8 : "\n]\n".utf8 }
+            return Self.take(&state.bytes)
+        }
+        _ = terminal.put(rest.span)
+    }
+
+    private static func take(_ bytes: inout [UInt8]) -> [UInt8] {
+        defer { bytes.removeAll() }
+        return bytes
+    }
+
+    private static func text(of url: ListedURL) -> String {
+        let type = (url.type ?? "-").padded(22)
+        let size = url.byteCount.map { Quantities.bytes($0) } ?? "-"
+        return "\(url.status) \(type) \(size.padded(8, left: true)) \(url.url)"
+    }
+}
+
+/// `larder misses`
+enum MissesCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            let report = try await larder.misses()
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            if arguments.has(.clear) { try await larder.forgetMisses() }
+            return .done
+        }
+    }
+
+    static func text(of report: MissesReport) -> String {
+        guard !report.misses.isEmpty else { return "nothing was missed" }
+        return report.misses.map { miss in
+            let asked = miss.referrer.map { ", asked for by \($0)" } ?? ""
+            let method = miss.method == "GET" ? "" : "\(miss.method) "
+            let times = miss.count == 1 ? "once" : "\(Quantities.grouped(miss.count)) times"
+            return "\(method)\(miss.url): \(miss.isPage ? "a page" : "a requisite"), \(times)\(asked)"
+        }.joined(separator: "\n")
+    }
+}
+
+/// `larder sites`
+enum SitesCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.visits()
+            if arguments.has(.json) {
+                terminal.say(report.json)
+            } else {
+                // Nothing but names, for a shell to go over.
+                for site in report.sites { terminal.say(site.name) }
+            }
+            return .done
+        }
+    }
+}
+
+/// `larder status`
+enum StatusCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.status()
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            return .done
+        }
+    }
+
+    private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
+        var lines = [
+            "\(report.path): \(Quantities.count(report.sites.count, "site")), "
+                + "\(Quantities.count(report.responses, "response")) "
+                + "(\(Quantities.count(report.pages, "page")), \(Quantities.count(report.requisites, "requisite"))), "
+                + "\(Quantities.count(report.bodies, "body", plural: "bodies")), \(Quantities.bytes(report.byteCount))"
+        ]
+        for site in report.sites {
+            let visits = Quantities.count(site.visits.count, "visit")
+            lines.append("  \(site.name): \(visits), \(state(of: site, arguments))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func state(of site: StatusReport.Site, _ arguments: Arguments) -> String {
+        guard let published = site.published else {
+            return "none complete yet; to go on: \(arguments.command("prefetch", site.start))"
+        }
+        return "visit \(published) is served"
     }
 }

@@ -1,4 +1,6 @@
+internal import Glibc
 internal import LarderKit
+internal import System
 
 /// `larder serve`
 enum ServeCommand {
@@ -14,7 +16,7 @@ enum ServeCommand {
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
             if service.isExposed { terminal.say(exposure(of: service)) }
             let preloading = try preloading(arguments, larder, terminal)
-            await stop.arrival()
+            await stop.requested()
             preloading?.cancel()
             await preloading?.value
             withExtendedLifetime(mark) { service.stop() }
@@ -97,5 +99,117 @@ enum ServeCommand {
         } catch {
             if !Task.isCancelled { terminal.fail("\(manifest): \(error); what is held is served as before") }
         }
+    }
+}
+
+/// `larder open [SITE|URL]`
+enum OpenCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let port = UInt16(try arguments.number(.port, in: 1...65535))
+            if arguments.has(.stop) { return try stop(port, arguments, terminal) }
+            let larder = try arguments.larder
+            let address = try await larder.address(of: arguments.operands.first, at: port)
+            let isRunning = await Larder.answers(at: port)
+            if !isRunning, let failure = start(larder, port) {
+                terminal.fail(failure)
+                return .unable
+            }
+            show(address, terminal)
+            if !isRunning {
+                terminal.say("The server goes on in the background; to stop it: \(stopCommand(arguments))")
+            }
+            return .done
+        }
+    }
+
+    /// What went wrong; nil when the server is there. It outlives this command, so that nobody has to keep a terminal for it.
+    private static func start(_ larder: Larder, _ port: UInt16) -> String? {
+        let line = Program.startDetached(["serve", "--port", "\(port)", "--store", larder.path])
+        let mark = "larder: "
+        guard let line else { return "the server does not start; to see why: \(CommandLine.shown(["serve"]))" }
+        return line.hasPrefix(mark) ? String(line.dropFirst(mark.count)) : nil
+    }
+
+    private static func stop(
+        _ port: UInt16, _ arguments: Arguments, _ terminal: Terminal
+    ) throws(UsageError) -> ExitStatus {
+        guard arguments.operands.isEmpty else {
+            throw UsageError("--stop stops the server, whatever it shows; see: larder help open")
+        }
+        guard ServerMark.stopServer(port: port) else {
+            terminal.fail(
+                "no larder of yours serves on port \(port); if it is on another, name that with --port")
+            return .unable
+        }
+        terminal.say("The server on port \(port) has stopped")
+        return .done
+    }
+
+    private static func stopCommand(_ arguments: Arguments) -> String {
+        CommandLine.shown(["open", "--stop"] + (arguments.given(.port).map { ["--port", $0] } ?? []))
+    }
+
+    /// The desktop knows the browser; `$BROWSER` says otherwise.
+    private static func show(_ address: String, _ terminal: Terminal) {
+        let browser = getenv("BROWSER").map { String(cString: $0) } ?? "xdg-open"
+        terminal.say(address)
+        guard !Program.start(browser, [address]) else { return }
+        terminal.fail("\(browser) does not start: open the address above yourself, or set BROWSER")
+    }
+}
+
+/// By which a server of this user's is found by its port: a lock on a file, which the kernel lets go of when the server ends,
+/// however it ends. Nothing has to be cleaned up, and no number of a process is written down that another may have by then.
+final class ServerMark: Sendable {
+    private let file: Int32
+
+    /// Nil when there is no place for it, or another server holds it: serving needs no mark.
+    init?(port: UInt16) {
+        guard let path = Self.path(port: port, makesFolder: true) else { return nil }
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { return nil }
+        var lock = Self.lock()
+        guard fcntl(file, F_SETLK, &lock) == 0 else {
+            close(file)
+            return nil
+        }
+        self.file = file
+    }
+
+    deinit { close(file) }
+
+    /// Asks the server on the port to end, and returns when it has. False when there is none.
+    static func stopServer(port: UInt16) -> Bool {
+        guard let path = path(port: port, makesFolder: false) else { return false }
+        let file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var lock = Self.lock()
+        guard fcntl(file, F_GETLK, &lock) == 0, lock.l_type != Int16(F_UNLCK), lock.l_pid > 0,
+            kill(lock.l_pid, SIGTERM) == 0
+        else { return false }
+        var own = Self.lock()
+        while fcntl(file, F_SETLKW, &own) != 0 { guard errno == EINTR else { return false } }
+        return true
+    }
+
+    private static func lock() -> flock {
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        return lock
+    }
+
+    /// In a folder that only this user writes to.
+    private static func path(port: UInt16, makesFolder: Bool) -> String? {
+        let runtime = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? ""
+        let folder = runtime.hasPrefix("/") ? runtime + "/larder" : "/tmp/larder-\(geteuid())"
+        if makesFolder { mkdir(folder, 0o700) }
+        var status = stat()
+        guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
+            return nil
+        }
+        return folder + "/serve-\(port).lock"
     }
 }

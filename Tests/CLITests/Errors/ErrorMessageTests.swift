@@ -12,7 +12,7 @@ import Testing
     @Test(arguments: SourceMessage.all)
     func `a message says what to do next`(message: SourceMessage) {
         // The rest of these is said where they are made: their usual advice is below.
-        if ["StoreError", "ServerError", "FolderError"].contains(message.maker) { return }
+        if ["StoreError", "ServerError", "SystemError"].contains(message.maker) { return }
         // What an option wants follows its name.
         if message.maker == "wrong" { return #expect(message.text.hasPrefix("wants ")) }
         #expect(Self.turns.contains { message.text.contains($0) }, "\(message.file)")

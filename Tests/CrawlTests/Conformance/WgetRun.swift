@@ -1,5 +1,6 @@
 import Fetch
 import Store
+import System
 import TestOrigin
 import Testing
 import Web
@@ -90,7 +91,9 @@ struct WgetRun {
         if wget.words.contains("-rH") { plan.sitePlan.scope.include = ["regex:^http"] }
         if wget.words.contains("--https-only") { plan.sitePlan.scope.exclude = ["regex:^http:"] }
         if wget.words.contains("-l2") { plan.sitePlan.scope.depth = 2 }
-        if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil { plan.sitePlan.scope.extent = .path }
+        if wget.words.contains("-np") || wget.value(of: "--include-directories") != nil {
+            plan.sitePlan.scope.extent = .path
+        }
         plan.fetch.sendsReferrer = true
         if let user = wget.value(of: "--user") ?? login?.user {
             let password = wget.value(of: "--password") ?? login?.password ?? ""

@@ -1,5 +1,6 @@
 import Store
 import Synchronization
+import System
 import TestOrigin
 import Testing
 import Web

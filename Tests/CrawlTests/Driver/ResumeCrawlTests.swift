@@ -1,6 +1,7 @@
 import Fetch
 import Store
 import Synchronization
+import System
 import TestOrigin
 import Testing
 import Web

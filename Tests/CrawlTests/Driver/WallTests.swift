@@ -1,5 +1,6 @@
 import Fetch
 import Store
+import System
 import TestOrigin
 import Testing
 import Web

@@ -69,7 +69,7 @@ final class TLSFront: Sendable {
         guard isUp else {
             nginx.signal(SIGTERM)
             _ = nginx.wait()
-            throw SystemError("waiting for nginx")
+            throw TestError("waiting for nginx")
         }
     }
 
@@ -97,19 +97,19 @@ final class TLSFront: Sendable {
         }
     }
 
-    private static func freePort() throws(SystemError) -> Int {
+    private static func freePort() throws(TestError) -> Int {
         let origin = try TestOrigin()
         origin.stop()
         return origin.port
     }
 
-    private static func makeCertificates(in folder: TemporaryFolder) throws(SystemError) {
+    private static func makeCertificates(in folder: TemporaryFolder) throws(TestError) {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
         try folder.write("subjectAltName=DNS:front.test,IP:127.0.0.1", to: "names")
-        func openssl(_ words: [String]) throws(SystemError) {
+        func openssl(_ words: [String]) throws(TestError) {
             let ending = try ChildProcess("/usr/bin/openssl", words, environment: environment).wait()
             guard ending.status == 0 else {
-                throw SystemError("openssl \(words.joined(separator: " ")): \(ending.errors)", errno: EINVAL)
+                throw TestError("openssl \(words.joined(separator: " ")): \(ending.errors)", errno: EINVAL)
             }
         }
         try openssl(

@@ -1,6 +1,7 @@
 import Fetch
 import Store
 import Synchronization
+import System
 import TestOrigin
 import Testing
 import Web
@@ -17,7 +18,7 @@ final class CacheProxy: Sendable {
     private let loads: ServerLoads
     private let server: MirrorServer
     private let client: RawClient
-    private let loadCount = Gate(0)
+    private let loadCount = Monitor(0)
 
     private static let start: Int64 = 1_900_000_000
 

@@ -4,7 +4,7 @@ import TestOrigin
 typealias Child = ChildProcess
 
 extension ChildProcess {
-    init(_ words: String...) throws(SystemError) {
+    init(_ words: String...) throws(TestError) {
         try self.init(Self.built("StoreFaults"), words)
     }
 }

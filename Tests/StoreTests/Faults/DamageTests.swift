@@ -40,9 +40,9 @@ import Testing
         let file = open(path, O_RDWR | O_CLOEXEC)
         defer { close(file) }
         var byte: UInt8 = 0
-        guard pread(file, &byte, 1, off_t(place)) == 1 else { throw SystemError("reading \(path)") }
+        guard pread(file, &byte, 1, off_t(place)) == 1 else { throw TestError("reading \(path)") }
         byte ^= bits
-        guard pwrite(file, &byte, 1, off_t(place)) == 1 else { throw SystemError("writing \(path)") }
+        guard pwrite(file, &byte, 1, off_t(place)) == 1 else { throw TestError("writing \(path)") }
     }
 
     private static func bytes(of path: String) throws -> [UInt8] { try BodyContent.file(path: path).load() }

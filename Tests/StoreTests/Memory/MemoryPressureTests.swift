@@ -1,12 +1,13 @@
 import Glibc
 import Store
+import System
 import TestOrigin
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct MemoryPressureTests {
     private static let held = 8 * 1024 * 1024
     private let relief = PressureRelief(secondsBetween: 0)
-    private let kept = Gate<[Int]>([])
+    private let kept = Monitor<[Int]>([])
 
     private func watch(_ files: [PressureFile]) throws -> MemoryPressure {
         let watcher = try MemoryPressure(
@@ -92,14 +93,14 @@ import Testing
                 }
             }
             receiver = isConnected ? accept(waiting, nil, nil) : -1
-            guard receiver >= 0 else { throw SystemError("connecting two sockets") }
+            guard receiver >= 0 else { throw TestError("connecting two sockets") }
         }
 
         // The receiver's owner closes it.
         deinit { close(sender) }
 
         func send() throws {
-            guard Glibc.send(sender, "!", 1, Int32(MSG_OOB)) == 1 else { throw SystemError("sending") }
+            guard Glibc.send(sender, "!", 1, Int32(MSG_OOB)) == 1 else { throw TestError("sending") }
         }
     }
 }

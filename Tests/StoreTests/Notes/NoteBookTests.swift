@@ -1,3 +1,4 @@
+import System
 import TestOrigin
 import Testing
 
@@ -23,7 +24,7 @@ import Testing
 
     @Test func `many take notes at once, in threads and processes, from the first moment on`() throws {
         let folder = store.folder
-        let failures = Gate<[String]>([])
+        let failures = Monitor<[String]>([])
         let children = try (0..<3).map { try Child("note", folder.path, "\(100 + $0)") }
         let threads = try (0..<5).map { number in
             try NamedThread.start("notes-\(number)") {

@@ -1,5 +1,6 @@
 import Glibc
 import Synchronization
+import System
 import TestOrigin
 import Testing
 

@@ -1,3 +1,4 @@
+import System
 import TestOrigin
 import Testing
 import Web
@@ -159,7 +160,7 @@ import Web
 
     @Test func `many readers at once bring a store up to date once`() throws {
         let folder = store.folder
-        let failures = Gate<[String]>([])
+        let failures = Monitor<[String]>([])
         let threads = try (0..<8).map { number in
             try NamedThread.start("reader-\(number)") {
                 do throws(StoreError) {

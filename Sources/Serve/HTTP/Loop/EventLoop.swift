@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import System
 
 /// One thread's share of the server: its own listeners, its own clients, its own responder.
 final class EventLoop {
@@ -11,7 +12,7 @@ final class EventLoop {
     private let limits: ServerLimits
     private var clients = ClientTable()
     private var generation: UInt32 = 0
-    private var now = CoarseClock.milliseconds()
+    private var now = SystemClock.milliseconds()
     private var stopDeadline: Int64?
     private var lastLook: Int64 = 0
     private var lastShedding: Int64 = 0
@@ -42,7 +43,7 @@ final class EventLoop {
         Self.ignoreBrokenPipes()
         while !isFinished {
             let count = epoll_wait(epoll, &events, Int32(events.count), Int32(limits.lookInterval))
-            now = CoarseClock.milliseconds()
+            now = SystemClock.milliseconds()
             handler.now = now
             guard count >= 0 else {
                 if errno == EINTR { continue }

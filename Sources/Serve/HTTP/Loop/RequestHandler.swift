@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import System
 internal import Web
 
 /// Takes requests out of what clients send, has them answered, and queues the answers: for one event loop.
@@ -171,7 +172,7 @@ final class RequestHandler {
         let withBody = asked.head.method != .head
         let outgoing: Outgoing
         if let fields = asked.fields {
-            let date = HTTPDate(secondsSinceEpoch: CoarseClock.secondsSinceEpoch())
+            let date = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
             let selection = Selection(
                 of: reply.answer, method: asked.method, fields: fields, now: date, as: reply.role)
             outgoing = Outgoing(
@@ -189,7 +190,7 @@ final class RequestHandler {
 
     /// RFC 9110 §6.6.1: who has a clock tells the time.
     private func date() -> [UInt8] {
-        let second = CoarseClock.secondsSinceEpoch()
+        let second = SystemClock.secondsSinceEpoch()
         if dateLine.second != second {
             dateLine = (second, Array("Date: \(HTTPDate(secondsSinceEpoch: second).text)\r\n".utf8))
         }

@@ -1,4 +1,4 @@
-internal import Store
+internal import System
 
 /// Waits for what takes too long, on a thread of its own. Any thread may use it.
 final class LoadTimer: Sendable {
@@ -15,17 +15,15 @@ final class LoadTimer: Sendable {
         var isStopped = false
     }
 
-    private let state = Gate(State())
+    private let state = Monitor(State())
     private let time: Duration
-    private let thread: Gate<NamedThread?>
+    private let thread: NamedThread
 
     init(_ time: Duration) throws(ServerError) {
         self.time = time
-        thread = Gate(nil)
         let state = state
-        do throws(StoreError) {
-            let started = try NamedThread.start("larder-wait") { Self.run(state) }
-            thread.change { $0 = started }
+        do throws(SystemError) {
+            thread = try NamedThread.start("larder-wait") { Self.run(state) }
         } catch {
             throw ServerError(error)
         }
@@ -46,13 +44,10 @@ final class LoadTimer: Sendable {
 
     func stop() {
         state.change { $0.isStopped = true }
-        thread.change { thread in
-            thread?.join()
-            thread = nil
-        }
+        thread.join()
     }
 
-    private static func run(_ state: Gate<State>) {
+    private static func run(_ state: Monitor<State>) {
         while true {
             let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in
                 state.isStopped ? .some(.none) : state.waits.first.map { .some($0) }

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Store
 internal import Synchronization
+internal import System
 internal import Web
 
 /// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready on a thread
@@ -14,14 +15,11 @@ final class Loading: Sendable {
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
     private let flights = SingleFlight<String, LoadedReply>()
-    private let queue: Gate<Queue>
-    private let thread: Gate<NamedThread?>
+    private let queue = Inbox<Work>()
+    private let thread: NamedThread
     private let timer: LoadTimer?
 
-    private struct Queue {
-        var work: [@Sendable (LoadedKeeper) -> Void] = []
-        var isClosed = false
-    }
+    private typealias Work = @Sendable (LoadedKeeper) -> Void
 
     /// - Parameter shelfByteLimit: how much is held in memory alone.
     init(
@@ -34,18 +32,16 @@ final class Loading: Sendable {
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let shelf = BodyShelf(byteLimit: shelfByteLimit)
         self.shelf = shelf
-        let isOpen = Gate(false)
-        let queue = Gate(Queue())
-        self.queue = queue
-        do throws(StoreError) {
+        let isOpen = Monitor(false)
+        let queue = queue
+        do throws(SystemError) {
             let (profile, sizeLimit) = (options.profile, options.sizeLimit)
-            let started = try NamedThread.start("larder-load") {
+            thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf, sizeLimit: sizeLimit)
                 keeper.open()
                 isOpen.change { $0 = true }
-                while let work = Self.next(queue) { work(keeper) }
+                while let work = queue.next() { work(keeper) }
             }
-            thread = Gate(started)
             isOpen.wait { $0 ? () : nil }
         } catch {
             throw ServerError(error)
@@ -99,13 +95,7 @@ final class Loading: Sendable {
 
     private func start(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
         load(job.upstream) { outcome in
-            let isAdded = self.queue.change { queue in
-                guard !queue.isClosed else { return false }
-                queue.work.append { keeper in
-                    self.conclude(job, outcome, keeper, done: done)
-                }
-                return true
-            }
+            let isAdded = self.queue.put { keeper in self.conclude(job, outcome, keeper, done: done) }
             if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"))) }
         }
     }
@@ -127,19 +117,8 @@ final class Loading: Sendable {
 
     /// Returns when what has come is kept. From any other thread, and as often as one likes.
     func stop() {
-        queue.change { $0.isClosed = true }
-        thread.change { thread in
-            thread?.join()
-            thread = nil
-        }
+        queue.close()
+        thread.join()
         timer?.stop()
-    }
-
-    /// Nil when the queue is closed and empty.
-    private static func next(_ queue: Gate<Queue>) -> (@Sendable (LoadedKeeper) -> Void)? {
-        queue.wait { queue in
-            guard !queue.work.isEmpty else { return queue.isClosed ? .some(nil) : nil }
-            return queue.work.removeFirst()
-        }
     }
 }

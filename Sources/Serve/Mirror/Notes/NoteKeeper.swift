@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Store
 internal import Synchronization
+internal import System
 
 /// Writes down what was served and what was missed: what is served often is evicted last, and what was missed is fetched
 /// at the next prefetch.
@@ -17,7 +18,7 @@ final class NoteKeeper: Sendable {
         self.folder = folder
         self.notes = notes
         self.tier = tier
-        lastLook = Mutex(CoarseClock.seconds())
+        lastLook = Mutex(SystemClock.seconds())
     }
 
     /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a moment of the
@@ -25,7 +26,7 @@ final class NoteKeeper: Sendable {
     ///
     /// - Parameter isLast: all that there is.
     func write(isLast: Bool) {
-        let now = CoarseClock.seconds()
+        let now = SystemClock.seconds()
         var since: Int64?
         lastLook.withLock { last in
             guard isLast || now - last >= Self.secondsBetweenLooks else { return }
@@ -38,7 +39,7 @@ final class NoteKeeper: Sendable {
         }
         guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
         // Seconds since 1970 at the start of the other clock.
-        let epoch = Int64(time(nil)) - now
+        let epoch = SystemClock.secondsSinceEpoch() - now
         do throws(StoreError) {
             // Opened each time: another store may have taken the place of the one before.
             let book = try NoteBook(folder)

@@ -1,0 +1,180 @@
+package import Digest
+package import Web
+
+/// One thing that somebody says of a body: a manifest, a header field, an ETag, a file's name.
+package struct Claim: Sendable, Hashable {
+    package enum Content: Sendable, Hashable {
+        case digest(Digest)
+        /// Any of its strongest digests will do.
+        case integrity(Integrity)
+        case byteCount(Int)
+        /// Lower-case hexadecimal digits with which the digest begins.
+        case prefix(DigestAlgorithm, String)
+    }
+
+    package enum Subject: String, Sendable, Hashable {
+        /// What is left when every content coding is undone: what a browser runs, and what a larder holds.
+        case decoded
+        /// What a server sends: with its content coding, without transfer coding. Without a coding it is the same.
+        case encoded
+    }
+
+    package enum Strength: Sendable, Hashable {
+        /// When it does not hold, the body is not what it should be.
+        case strong
+        /// It may mean something else, or agree by chance. It is told, and neither fails nor proves anything.
+        case weak
+    }
+
+    package var content: Content
+    package var subject: Subject
+    package var strength: Strength
+    /// Who says so, as people know it: `md5`, `integrity`, `Repr-Digest`, `ETag`, `file name`.
+    package var source: String
+
+    package init(_ content: Content, of subject: Subject = .decoded, _ strength: Strength = .strong, source: String) {
+        self.content = content
+        self.subject = subject
+        self.strength = strength
+        self.source = source
+    }
+
+    /// Under the name that manifests use for the algorithm.
+    package init(_ digest: Digest) {
+        self.init(.digest(digest), source: digest.algorithm.rawValue)
+    }
+
+    package init(byteCount: Int) {
+        self.init(.byteCount(byteCount), source: Self.sizeSource)
+    }
+
+    static let sizeSource = "size"
+
+    package init(_ integrity: Integrity) {
+        self.init(.integrity(integrity), source: "integrity")
+    }
+
+    /// What has to be computed to hold a body against it; nil when nothing has to.
+    package var algorithm: DigestAlgorithm? {
+        switch content {
+        case .digest(let digest): digest.algorithm
+        case .integrity(let integrity): integrity.algorithm
+        case .byteCount: nil
+        case .prefix(let algorithm, _): algorithm
+        }
+    }
+
+    /// Whether a body for which it holds is, as far as digests can tell, the one that is meant.
+    package var isProof: Bool {
+        guard strength == .strong else { return false }
+        switch content {
+        case .digest: return true
+        case .integrity(let integrity): return integrity.algorithm != nil
+        case .byteCount, .prefix: return false
+        }
+    }
+}
+
+extension Claim {
+    enum Outcome: Equatable {
+        case holds
+        case fails(Failure)
+        /// What it speaks of is not known; the text says why.
+        case open(String)
+    }
+
+    /// One that did not hold, and what was found instead.
+    package struct Failure: Sendable, Equatable {
+        /// Who expected it, as people know it; see `Claim.source`.
+        package let source: String
+        package let subject: Subject
+        /// As reports show it: `MD5 …`, `7 bytes`, `any of SHA-256 …, SHA-256 …`.
+        package let expected: String
+        package let found: String
+        /// What may have happened, where it shows.
+        package let hint: String?
+    }
+
+    func outcome(on measurement: Measurement) -> Outcome {
+        guard let body = subject == .decoded ? measurement.decoded : measurement.encoded else {
+            return .open("\(source) speaks of the bytes as they were sent, which are not at hand")
+        }
+        switch content {
+        case .byteCount(let count):
+            return count == body.byteCount ? .holds : failure("\(count) bytes", "\(body.byteCount) bytes")
+        case .digest(let digest):
+            return compare(digest.algorithm, digest.description, body, measurement) { $0 == digest }
+        case .prefix(let algorithm, let hex):
+            return compare(algorithm, "\(algorithm.label) \(hex)…", body, measurement) { $0.hex.hasPrefix(hex) }
+        case .integrity(let integrity):
+            guard let algorithm = integrity.algorithm else { return .open("\(source) has no digest that is known") }
+            return compare(algorithm, integrity.expected, body, measurement) { integrity.digests.contains($0) }
+        }
+    }
+
+    private func compare(
+        _ algorithm: DigestAlgorithm, _ expected: String, _ body: Measurement.Body, _ measurement: Measurement,
+        _ agrees: (Digest) -> Bool
+    ) -> Outcome {
+        guard let found = body.digest(algorithm) else { return .open("its \(algorithm.label) was not measured") }
+        guard !agrees(found) else { return .holds }
+        // Proxies that compress on the way tend to leave the digest of what they were given.
+        let isOfTheOther = subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
+        return failure(
+            expected, found.description,
+            hint: isOfTheOther ? "it is that of the decoded body: something on the way compressed it" : nil)
+    }
+
+    private func failure(_ expected: String, _ found: String, hint: String? = nil) -> Outcome {
+        .fails(Failure(source: source, subject: subject, expected: expected, found: found, hint: hint))
+    }
+}
+
+extension Claim {
+    /// What the fields of a response say of its body, all of it strong.
+    ///
+    /// | field | speaks of |
+    /// | --- | --- |
+    /// | `Repr-Digest`, `Digest` | the whole representation in its content coding, also in a partial response |
+    /// | `Content-Digest`, `Content-MD5` | what this response carries, in its content coding |
+    /// | `id-sha-256` and the like in `Digest` (RFC 5843) | the decoded body |
+    ///
+    /// Algorithms that are not known, and digests of a wrong length, say nothing.
+    ///
+    /// - Parameter isPartial: whether it is a 206; then what speaks of its part alone is left out.
+    package static func list(from fields: HTTPFields, isPartial: Bool = false) -> [Claim] {
+        var list: [Claim] = []
+        func add(_ digests: [FieldDigest], _ source: String) {
+            for digest in digests {
+                guard let (algorithm, subject) = known[digest.algorithm],
+                    let digest = Digest(algorithm, bytes: digest.bytes)
+                else { continue }
+                let claim = Claim(.digest(digest), of: subject, source: source)
+                if !list.contains(claim) { list.append(claim) }
+            }
+        }
+        add(fields.combined("Repr-Digest").map(FieldDigest.structured) ?? [], "Repr-Digest")
+        add(fields.combined("Digest").map(FieldDigest.legacy) ?? [], "Digest")
+        guard !isPartial else { return list }
+        add(fields.combined("Content-Digest").map(FieldDigest.structured) ?? [], "Content-Digest")
+        add(fields["Content-MD5"].flatMap(FieldDigest.contentMD5).map { [$0] } ?? [], "Content-MD5")
+        return list
+    }
+
+    /// What an ETag may say: 32 hexadecimal digits are the MD5 of what S3 and its like store in one piece, and also
+    /// what some servers call by no digest at all, so it is weak. Nil for every other tag; `hex-N`, of several parts,
+    /// is none.
+    package init?(_ tag: EntityTag) {
+        let digits = String(tag.text.dropFirst(tag.isWeak ? 2 : 0).filter { $0 != "\"" })
+        guard let md5 = Digest(.md5, hex: digits) else { return nil }
+        // A server that compresses on the way makes the tag weak, and means what it had before.
+        self.init(.digest(md5), of: tag.isWeak ? .decoded : .encoded, .weak, source: "ETag")
+    }
+
+    /// By the names of RFC 9530's registry, of RFC 3230 and of RFC 5843.
+    private static let known: [String: (DigestAlgorithm, Subject)] = [
+        "md5": (.md5, .encoded), "sha": (.sha1, .encoded), "sha-1": (.sha1, .encoded),
+        "sha-256": (.sha256, .encoded), "sha-384": (.sha384, .encoded), "sha-512": (.sha512, .encoded),
+        "id-sha": (.sha1, .decoded), "id-sha-256": (.sha256, .decoded), "id-sha-512": (.sha512, .decoded),
+    ]
+}

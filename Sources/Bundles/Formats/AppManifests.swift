@@ -1,0 +1,143 @@
+internal import Digest
+internal import Web
+
+/// What a Weex app is told before it opens a page: which bundles there are and what their MD5 is.
+enum WeexManifest {
+    /// `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`: the outer digest names the configuration and is
+    /// no digest of a bundle.
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.weex)
+        manifest.version = try root["version"]?.version()
+        var list = BundleList()
+        for page in try root.required("pages", "an array").elements() {
+            let url = try page.required("js", "the URL of a bundle")
+            let reference = try url.string()
+            // An empty address means that the copy in the app is to be used; there is nothing to fetch or to compare.
+            guard !reference.isEmpty else {
+                manifest.note("\(page.key) has no URL: the copy inside the app is used")
+                continue
+            }
+            let digest = try page.required("md5", "the MD5 of the bundle").digest(.md5)
+            try url.add(Bundle(reference: reference, digests: [digest]), to: &list)
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+
+    /// `{"url", "md5"}`, plain or inside of the envelope that servers like to put around an answer.
+    static func readAnswer(_ root: Node) throws(ManifestError) -> Manifest {
+        guard root.value.members != nil else { throw root.expected("an object") }
+        let answer = envelopes.lazy.compactMap { root[$0] }.first { $0.value.members != nil } ?? root
+        if let path = answer["jsPath"], answer["md5"] == nil {
+            throw path.refuse(
+                "expected a URL with its MD5, found an answer of eros: its file is named after two versions, "
+                    + "and says nothing of what is in it")
+        }
+        var manifest = Manifest(.weexBundle)
+        manifest.version = try answer["version"]?.version()
+        guard let url = urlKeys.lazy.compactMap({ answer[$0] }).first else {
+            throw answer.refuse("expected the bundle's \"url\" and \"md5\", found no \"url\"")
+        }
+        let reference = try url.string()
+        guard !reference.isEmpty else {
+            manifest.note("there is no URL: the copy inside the app is used")
+            return manifest
+        }
+        let digest = try answer.required("md5", "the MD5 of the bundle").digest(.md5)
+        var list = BundleList()
+        try url.add(Bundle(reference: reference, digests: [digest]), to: &list)
+        manifest.bundles = list.bundles
+        return manifest
+    }
+
+    static func isAnswer(_ value: JSONValue) -> Bool {
+        ([value] + envelopes.compactMap { value[$0] }).contains { answer in
+            answer["md5"]?.string != nil && urlKeys.contains { answer[$0]?.string != nil }
+        }
+    }
+
+    private static let envelopes = ["data", "result"]
+    private static let urlKeys = ["url", "js", "jsUrl", "bundleUrl"]
+}
+
+/// Cordova hot code push.
+enum CordovaManifest {
+    /// `chcp.manifest` lists files of the folder in which it lies; `chcp.json` says where that is.
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.cordova)
+        guard root.value.array != nil else {
+            guard root.value.members != nil else { throw root.expected("an array of files, or chcp.json's object") }
+            manifest.base = try root.required("content_url", "the URL of the files").text().asFolder
+            manifest.version = try root["release"]?.version()
+            manifest.continuation = "chcp.manifest"
+            return manifest
+        }
+        var list = BundleList()
+        for item in try root.elements() {
+            let file = try item.required("file", "the path of a file")
+            let digest = try item.required("hash", "the MD5 of the file").digest(.md5)
+            let reference = PathReference.reference(to: try file.text())
+            try file.add(Bundle(reference: reference, digests: [digest]), to: &list)
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+}
+
+extension String {
+    /// With a slash at its end, for tools that put one between an address and what follows it.
+    var asFolder: String { utf8.last == 0x2F ? self : self + "/" }
+}
+
+/// Cocos' hot update: `project.manifest`, and `version.manifest`, which is the same without its assets.
+enum CocosManifest {
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.cocos)
+        manifest.version = try root["version"]?.version()
+        manifest.base = try root["packageUrl"]?.text().asFolder
+        guard let assets = root["assets"] else {
+            manifest.continuation = try root.required("remoteManifestUrl", "\"assets\" or a URL").text()
+            return manifest
+        }
+        var list = BundleList()
+        for (path, asset) in try assets.members() {
+            let digest = try asset.required("md5", "the MD5 of the file").digest(.md5)
+            // The digest of a compressed asset is that of the archive, which is what is loaded.
+            let reference = PathReference.reference(to: try asset["path"]?.text() ?? path)
+            let byteCount = try asset["size"].map { (size) throws(ManifestError) in try size.count(of: "bytes") }
+            try asset.add(Bundle(reference: reference, digests: [digest], byteCount: byteCount), to: &list)
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+}
+
+/// `ngsw.json`, by which Angular's service worker knows its release: every file with its SHA-1, and rules for URLs that
+/// have none.
+enum AngularManifest {
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.angular)
+        manifest.version = try root["timestamp"]?.version()
+        var list = BundleList()
+        for (url, digest) in try root.required("hashTable", "an object").members() {
+            try digest.add(Bundle(reference: url, digests: [try digest.digest(.sha1)]), to: &list)
+        }
+        for group in try root["assetGroups"]?.elements() ?? [] {
+            // Those without a digest are of other origins, or come from URL rules that are no patterns.
+            for url in try group["urls"]?.elements() ?? [] {
+                try url.add(Bundle(reference: try url.text(), claims: []), to: &list)
+            }
+            for pattern in try group["patterns"]?.elements() ?? [] {
+                manifest.note("\(pattern.key): what matches \(Node.short(try pattern.string())) has no digest")
+            }
+        }
+        for group in try root["dataGroups"]?.elements() ?? [] {
+            manifest.note("\(group.key): data is fetched at run time and has no digest")
+        }
+        if let index = try root["index"]?.text(), !list.contains(index) {
+            manifest.note("the index \(Node.short(index)) is not among its files: deep links have no page")
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+}

@@ -1,0 +1,213 @@
+internal import Digest
+internal import Web
+
+/// Maps of file names to URLs, as webpack-assets-manifest, webpack-manifest-plugin and create-react-app write them.
+enum AssetMap {
+    /// `{"app.js": "app-3f2a9c81.js", "b.js": {"src", "integrity"}, "entrypoints": {…}}`
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var list = BundleList()
+        for (name, node) in try root.members() {
+            if name == "entrypoints", node["src"] == nil, node.value.members != nil {
+                for (_, entry) in try node.members() { try addEntry(entry["assets"] ?? entry, to: &list) }
+            } else {
+                try add(node, to: &list)
+            }
+        }
+        return Manifest(.webpackAssets, bundles: list.bundles)
+    }
+
+    /// `{"files": {"main.js": "/static/js/main.3f2a9c81.js"}, "entrypoints": ["static/js/main.3f2a9c81.js"]}`: the
+    /// entry points are among the files, without the public path, which stands nowhere.
+    static func readCRA(_ root: Node) throws(ManifestError) -> Manifest {
+        var list = BundleList()
+        for (_, node) in try root.required("files", "an object").members() { try add(node, to: &list) }
+        for entry in try root["entrypoints"]?.elements() ?? [] { _ = try entry.text() }
+        return Manifest(.cra, bundles: list.bundles)
+    }
+
+    static func isRecognised(_ members: [JSONValue.Member]) -> Bool {
+        let files = members.filter { $0.key != "entrypoints" }
+        return !files.isEmpty
+            && files.allSatisfy { file in
+                if file.value["src"]?.string != nil { return true }
+                return file.value.string?.utf8.contains(0x2E) ?? false
+            }
+    }
+
+    private static func add(_ node: Node, to list: inout BundleList) throws(ManifestError) {
+        let url: Node
+        var claims: [Claim] = []
+        if node.value.members != nil {
+            url = try node.required("src", "a URL")
+            claims = try node["integrity"]?.foreignIntegrity() ?? []
+        } else {
+            url = node
+        }
+        let reference = try url.text()
+        try url.add(
+            Bundle(reference: reference, claims: claims, isRequired: !reference.isSourceMap), to: &list)
+    }
+
+    /// `{"js": ["main.js"], "css": […]}`, and in older versions the list alone.
+    private static func addEntry(_ entry: Node, to list: inout BundleList) throws(ManifestError) {
+        guard entry.value.array == nil else {
+            for file in try entry.elements() { try add(file, to: &list) }
+            return
+        }
+        for (_, files) in try entry.members() {
+            for file in try files.elements() { try add(file, to: &list) }
+        }
+    }
+}
+
+extension String {
+    /// Nothing on a page needs one, and many are kept from the public.
+    var isSourceMap: Bool { utf8.prefix { $0 != 0x3F && $0 != 0x23 }.suffix(4).elementsEqual(".map".utf8) }
+}
+
+/// Sprockets' manifest. It lies beside its files; those of earlier releases stay listed and are optional.
+enum SprocketsManifest {
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var current: Set<String> = []
+        var list = BundleList()
+        for (_, file) in try root["assets"]?.members() ?? [] { current.insert(try file.text()) }
+        let hasCurrent = !current.isEmpty
+        for (path, file) in try root.required("files", "an object").members() {
+            var claims: [Claim] = []
+            if let digest = file["digest"], !digest.value.isNull { claims.append(try claim(digest)) }
+            claims += try file["integrity"]?.foreignIntegrity() ?? []
+            if let size = file["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
+            let bundle = Bundle(
+                reference: PathReference.reference(to: path), claims: claims,
+                isRequired: current.remove(path) != nil || !hasCurrent)
+            try file.add(bundle, to: &list)
+        }
+        for path in current.sorted() {
+            throw root.refuse("\"assets\" names \(Node.short(path)), which \"files\" does not have")
+        }
+        return Manifest(.sprockets, bundles: list.bundles)
+    }
+
+    /// Which algorithm it is stands nowhere but in its length: MD5 up to Sprockets 2, SHA-256 since.
+    private static func claim(_ node: Node) throws(ManifestError) -> Claim {
+        let text = try node.string()
+        let algorithm = DigestAlgorithm.allCases.first { $0.byteCount * 2 == text.utf8.count }
+        return Claim(.digest(try node.digest(algorithm ?? .sha256)), source: "digest")
+    }
+}
+
+/// webpack's `stats.json`: names and sizes. Its `contenthash` is not of the file alone, so it proves nothing; with
+/// webpack-subresource-integrity there is an `integrity`.
+enum WebpackStats {
+    static func read(_ root: Node) throws(ManifestError) -> Manifest {
+        var manifest = Manifest(.webpackStats)
+        guard root.value.members != nil else { throw root.expected("an object") }
+        guard root["assets"] != nil || root["children"] != nil else {
+            throw root.refuse("expected \"assets\", found none: write the statistics with their assets")
+        }
+        manifest.version = try root["hash"]?.version()
+        var list = BundleList()
+        // Of several configurations each is a child, and may have children of its own.
+        var waiting = [root]
+        while let compilation = waiting.popLast() {
+            try addAssets(of: compilation, to: &list)
+            waiting += try compilation["children"]?.elements().reversed() ?? []
+        }
+        manifest.bundles = list.bundles
+        return manifest
+    }
+
+    private static func addAssets(of compilation: Node, to list: inout BundleList) throws(ManifestError) {
+        let written = try compilation["publicPath"]?.version() ?? ""
+        let publicPath = written == "auto" ? "" : written
+        for asset in try compilation["assets"]?.elements() ?? [] {
+            let name = try asset.required("name", "the name of a file")
+            let text = try name.text()
+            var claims = try asset["integrity"]?.foreignIntegrity() ?? []
+            if let size = asset["size"] { claims.append(Claim(byteCount: try size.count(of: "bytes"))) }
+            let bundle = Bundle(
+                reference: publicPath + reference(to: text), claims: claims, isRequired: !text.isSourceMap)
+            try name.add(bundle, to: &list)
+        }
+    }
+
+    /// A name may have a query, which is none of the file's.
+    private static func reference(to name: String) -> String {
+        let query = name.firstIndex(of: "?") ?? name.endIndex
+        return PathReference.reference(to: String(name[..<query])) + name[query...]
+    }
+}
+
+/// Vite's `manifest.json`: chunks by name, each with what it imports. Those that an entry reaches are required; what is
+/// left over is listed, and optional.
+struct ViteManifest {
+    private let source: SourceText
+    private let chunks: [(name: String, node: Node)]
+    private let places: [String: Int]
+
+    init(_ root: Node) throws(ManifestError) {
+        source = root.source
+        chunks = try root.members()
+        places = Dictionary(uniqueKeysWithValues: chunks.enumerated().map { ($1.name, $0) })
+    }
+
+    func manifest() throws(ManifestError) -> Manifest {
+        let reached = try reached()
+        var list = BundleList()
+        for (place, chunk) in chunks.enumerated() {
+            let isRequired = reached.contains(place)
+            let file = try chunk.node.required("file", "the path of a file")
+            let integrity = try chunk.node["integrity"]?.foreignIntegrity() ?? []
+            try add(file, integrity, isRequired, to: &list)
+            for key in ["css", "assets"] {
+                for path in try chunk.node[key]?.elements() ?? [] { try add(path, [], isRequired, to: &list) }
+            }
+        }
+        var manifest = Manifest(.vite, bundles: list.bundles)
+        // Paths are relative to the folder that was built into, and the manifest lies in one of its own there.
+        let folder = source.folderOfFile
+        if folder == ".vite" || folder.hasSuffix("/.vite") { manifest.base = "../" }
+        return manifest
+    }
+
+    private func add(
+        _ path: Node, _ claims: [Claim], _ isRequired: Bool, to list: inout BundleList
+    ) throws(ManifestError) {
+        let text = try path.text()
+        let bundle = Bundle(
+            reference: PathReference.reference(to: text), claims: claims,
+            isRequired: isRequired && !text.isSourceMap)
+        try path.add(bundle, to: &list)
+    }
+
+    /// Everything, where there is no entry to begin at.
+    private func reached() throws(ManifestError) -> Set<Int> {
+        let imports = try imports()
+        var waiting: [Int] = []
+        for (place, chunk) in chunks.enumerated() {
+            if try chunk.node["isEntry"]?.bool() ?? false { waiting.append(place) }
+        }
+        var reached = Set(waiting.isEmpty ? Array(chunks.indices) : waiting)
+        while let place = waiting.popLast() {
+            for target in imports[place] where reached.insert(target).inserted { waiting.append(target) }
+        }
+        return reached
+    }
+
+    /// By the places of the chunks.
+    private func imports() throws(ManifestError) -> [[Int]] {
+        var imports = [[Int]](repeating: [], count: chunks.count)
+        for (place, chunk) in chunks.enumerated() {
+            for key in ["imports", "dynamicImports"] {
+                for name in try chunk.node[key]?.elements() ?? [] {
+                    let text = try name.string()
+                    guard let target = places[text] else {
+                        throw name.refuse("expected the name of another chunk, found \"\(Node.short(text))\"")
+                    }
+                    imports[place].append(target)
+                }
+            }
+        }
+        return imports
+    }
+}

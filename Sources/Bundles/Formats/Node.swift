@@ -1,0 +1,218 @@
+internal import Digest
+internal import Web
+
+/// A value of a manifest's JSON that knows the way to itself, so that whoever finds it wrong can say where.
+struct Node {
+    let value: JSONValue
+    /// `bundles[3].md5`; empty for the root.
+    let key: String
+    let source: SourceText
+
+    init(_ value: JSONValue, key: String, in source: SourceText) {
+        self.value = value
+        self.key = key
+        self.source = source
+    }
+
+    func refuse(_ detail: String) -> ManifestError {
+        source.refuse(at: value.range.lowerBound, key: key.isEmpty ? nil : key, detail)
+    }
+
+    func expected(_ what: String) -> ManifestError { refuse("expected \(what), found \(value.kindName)") }
+
+    // MARK: Members
+
+    subscript(name: String) -> Node? { value[name].map { Node($0, key: path(name), in: source) } }
+
+    func required(_ name: String, _ what: String) throws(ManifestError) -> Node {
+        guard let node = self[name] else {
+            throw source.refuse(at: value.range.lowerBound, key: path(name), "expected \(what), found nothing")
+        }
+        return node
+    }
+
+    /// In the order of the source. A key that stands twice is refused.
+    func members() throws(ManifestError) -> [(name: String, node: Node)] {
+        guard let members = value.members else { throw expected("an object") }
+        if let twice = value.duplicateMembers.first {
+            throw source.refuse(at: twice.keyOffset, key: path(twice.key), "the key stands here twice")
+        }
+        return members.map { ($0.key, Node($0.value, key: path($0.key), in: source)) }
+    }
+
+    /// Refuses every member that is none of these.
+    func allowOnly(_ names: [String]) throws(ManifestError) {
+        guard let members = value.members else { throw expected("an object") }
+        for member in members where !names.contains(member.key) {
+            let advice =
+                if let close = Spelling.closest(to: member.key, among: names) {
+                    "did you mean \"\(close)\"?"
+                } else {
+                    "expected one of \(names.joined(separator: ", "))"
+                }
+            throw source.refuse(at: member.keyOffset, key: path(member.key), "unknown key: \(advice)")
+        }
+        _ = try self.members()
+    }
+
+    private func path(_ name: String) -> String {
+        let isPlain = !name.isEmpty && name.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x5F || $0 == 0x24 }
+        return isPlain ? (key.isEmpty ? name : "\(key).\(name)") : "\(key)[\"\(name)\"]"
+    }
+
+    // MARK: Values
+
+    func elements() throws(ManifestError) -> [Node] {
+        guard let elements = value.array else { throw expected("an array") }
+        return elements.enumerated().map { Node($1, key: "\(key)[\($0)]", in: source) }
+    }
+
+    func string() throws(ManifestError) -> String {
+        guard let string = value.string else { throw expected("a string") }
+        return string
+    }
+
+    func text() throws(ManifestError) -> String {
+        let text = try string()
+        guard !text.isEmpty else { throw refuse("expected a text, found an empty one") }
+        return text
+    }
+
+    func bool() throws(ManifestError) -> Bool {
+        guard let bool = value.bool else { throw expected("true or false") }
+        return bool
+    }
+
+    func count(of what: String) throws(ManifestError) -> Int {
+        guard let number = value.number else { throw expected("a count of \(what)") }
+        guard let count = number.int, count >= 0 else {
+            throw refuse("expected a count of \(what), found \(number.text)")
+        }
+        return count
+    }
+
+    func digest(_ algorithm: DigestAlgorithm) throws(ManifestError) -> Digest {
+        let hex = try string()
+        guard let digest = Digest(algorithm, hex: hex) else {
+            throw refuse(
+                "expected the \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.label), "
+                    + "found \"\(Self.short(hex))\"")
+        }
+        return digest
+    }
+
+    static func short(_ text: String) -> String {
+        text.utf8.count <= 160 ? text : "\(text.prefix(80))…"
+    }
+}
+
+extension Node {
+    /// The form of manifest that a JSON text is, by what it has and no other form has; nil when it is none.
+    var shape: ManifestFormat? {
+        if let items = value.array { return Self.shape(ofList: items) }
+        guard let members = value.members, !members.isEmpty else { return nil }
+        func has(_ key: String, _ is: (JSONValue) -> Bool = { _ in true }) -> Bool { value[key].map(`is`) ?? false }
+        let isObject = { (value: JSONValue) in value.members != nil }
+        let isArray = { (value: JSONValue) in value.array != nil }
+        let isText = { (value: JSONValue) in value.string != nil }
+
+        if has("bundles") || has("start", isArray) { return .larder }
+        if has("pages") { return .weex }
+        if has("hashTable") { return .angular }
+        if has("remoteManifestUrl") || (has("packageUrl") && has("assets", isObject)) { return .cocos }
+        if has("content_url") { return .cordova }
+        if has("files", isObject), has("assets", isObject) { return .sprockets }
+        if has("files", isObject), has("entrypoints", isArray) || members.count == 1 { return .cra }
+        if has("assets", isArray) || (has("children", isArray) && has("hash")) { return .webpackStats }
+        if has("imports", isObject) || has("scopes", isObject) || has("integrity", isObject) { return .importMap }
+        if has("jsPath", isText) || WeexManifest.isAnswer(value) { return .weexBundle }
+        if members.allSatisfy({ $0.value["file"]?.string != nil }) { return .vite }
+        return AssetMap.isRecognised(members) ? .webpackAssets : nil
+    }
+
+    private static func shape(ofList items: [JSONValue]) -> ManifestFormat? {
+        guard let first = items.first else { return nil }
+        if first["file"] != nil, first["hash"] != nil { return .cordova }
+        return first.string != nil || first["url"] != nil ? .workbox : nil
+    }
+
+    /// Whether a key of it is, or is meant to be, one of ours: then what is wrong can be told.
+    var isNearlyOurs: Bool {
+        value.members?.contains { Spelling.closest(to: $0.key, among: LarderManifest.keys) != nil } ?? false
+    }
+}
+
+extension Node {
+    /// One of an enumeration's names.
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) throws(ManifestError) -> Choice {
+        let text = try string()
+        if let choice = Choice(rawValue: text) { return choice }
+        let names = Choice.allCases.map(\.rawValue)
+        let close = Spelling.closest(to: text, among: names).map { ": did you mean \"\($0)\"?" } ?? ""
+        throw refuse("expected one of \(names.joined(separator: ", ")), found \"\(Node.short(text))\"\(close)")
+    }
+
+    /// What every browser would use, for what people write by hand.
+    func integrity() throws(ManifestError) -> Integrity {
+        let text = try text()
+        let integrity = Integrity(text)
+        guard integrity.algorithm != nil, integrity.unusable.isEmpty else {
+            throw refuse(
+                "expected sha256-, sha384- or sha512- and the digest in base64, "
+                    + "found \"\(Node.short(integrity.unusable.first ?? text))\"")
+        }
+        return integrity
+    }
+
+    /// What a tool wrote of another file's integrity. What is malformed is kept, and matches nothing, as in a browser.
+    func foreignIntegrity() throws(ManifestError) -> [Claim] {
+        guard !value.isNull else { return [] }
+        let text = try string()
+        return text.isEmpty ? [] : [Claim(Integrity(text))]
+    }
+
+    /// A version, which some tools write as a number.
+    func version() throws(ManifestError) -> String? {
+        if value.isNull { return nil }
+        if let number = value.number { return number.text }
+        let text = try string()
+        return text.isEmpty ? nil : text
+    }
+
+    func add(_ bundle: Bundle, to list: inout BundleList) throws(ManifestError) {
+        if let refusal = list.merge(bundle) { throw refuse(refusal.detail) }
+    }
+}
+
+/// What a mistyped word probably meant.
+package enum Spelling {
+    /// Nil when nothing is close.
+    package static func closest(to word: String, among candidates: [String]) -> String? {
+        let bytes = Array(word.utf8)
+        // Longer ones are no slip of the finger, and would take time by the square.
+        guard bytes.count <= 64 else { return nil }
+        let distances = candidates.map { (distance: distance(bytes, Array($0.utf8)), text: $0) }
+        guard let best = distances.min(by: { $0.distance < $1.distance }) else { return nil }
+        return best.distance <= max(1, bytes.count / 3) ? best.text : nil
+    }
+
+    /// How many bytes must be put in, left out, changed, or swapped with the next one.
+    private static func distance(_ first: [UInt8], _ second: [UInt8]) -> Int {
+        var beforePrevious: [Int] = []
+        var previous = Array(0...second.count)
+        for (row, byte) in first.enumerated() {
+            var current = [row + 1]
+            for (column, other) in second.enumerated() {
+                let changed = previous[column] + (byte == other ? 0 : 1)
+                var least = min(changed, previous[column + 1] + 1, current[column] + 1)
+                if row > 0, column > 0, byte == second[column - 1], first[row - 1] == other {
+                    least = min(least, beforePrevious[column - 1] + 1)
+                }
+                current.append(least)
+            }
+            beforePrevious = previous
+            previous = current
+        }
+        return previous[second.count]
+    }
+}

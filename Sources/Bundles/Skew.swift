@@ -1,0 +1,195 @@
+package import Digest
+package import Web
+
+/// How something that is whole in itself does not belong to the release that it stands with.
+///
+/// There are three kinds, and each is something that was seen, not a guess from dates:
+/// - *name*: a page asks for a hashed name, the manifest has that name under other hashes only, and the page asks for
+///   none of those: the page is of one release, the manifest (and the chunks) of another; see `ReleaseNames`;
+/// - *release*: what stands under a URL is not what the manifest says, and is what another release's manifest says; see
+///   `KnownReleases`;
+/// - *generation*: one URL was answered twice within one check and changed in between, as it does while servers are brought
+///   up to date one by one.
+package enum Skew: Sendable, Equatable, CustomStringConvertible {
+    /// `known` are the manifest's names of that family, in order.
+    case name(asked: String, page: String, known: [String])
+    /// `release` is how the other release is called, `expected` how the one is that was to be there.
+    case release(expected: String, found: String)
+    /// `by` names what differs: `MD5`, `status`.
+    case generation(by: String, first: String, second: String)
+
+    package var description: String {
+        switch self {
+        case .name(let asked, let page, let known):
+            "\(page) asks for \(asked), and the manifest has \(known.joined(separator: ", ")): "
+                + "they are of different releases"
+        case .release(let expected, let found): "it is what \(found) has there, not \(expected)"
+        case .generation(let by, let first, let second):
+            "it changed between two answers: \(by) was \(first), then \(second)"
+        }
+    }
+}
+
+/// What other releases say of the same bundles: the manifest before, that of another server, that of a visit.
+package struct KnownReleases: Sendable {
+    private var names: [String] = []
+    /// Which release has which digest under which reference.
+    private var owners: [Key: Int] = [:]
+
+    private struct Key: Hashable, Sendable {
+        let reference: String
+        let digest: Digest
+    }
+
+    package init() {}
+
+    /// - Parameter name: how reports call it, such as its version or its file. The first that knows a digest is named.
+    package mutating func add(_ manifest: Manifest, name: String) {
+        let number = names.count
+        names.append(name)
+        for bundle in manifest.bundles {
+            for digest in bundle.statedDigests {
+                let key = Key(reference: bundle.reference, digest: digest)
+                if owners[key] == nil { owners[key] = number }
+            }
+        }
+    }
+
+    /// A mismatch whose body another release has under the same reference is a skew; every other finding stays.
+    package func explain(
+        _ finding: Finding, of bundle: Bundle, measured: Measurement, expected: String
+    ) -> Finding {
+        guard case .mismatch = finding.verdict else { return finding }
+        for digest in measured.decoded.digests {
+            guard let owner = owners[Key(reference: bundle.reference, digest: digest)] else { continue }
+            return Finding(.skew(.release(expected: expected, found: names[owner])), remarks: finding.remarks)
+        }
+        return finding
+    }
+}
+
+extension Bundle {
+    /// Every digest that is said to be the decoded body's, those of an `integrity` too.
+    fileprivate var statedDigests: [Digest] {
+        claims.filter { $0.isProof && $0.subject == .decoded }.flatMap { claim in
+            switch claim.content {
+            case .digest(let digest): [digest]
+            case .integrity(let integrity): integrity.digests
+            case .byteCount, .prefix: [Digest]()
+            }
+        }
+    }
+}
+
+/// The hashed names of one release's scripts and style sheets, to hold pages against.
+package struct ReleaseNames: Sendable {
+    private var urls: Set<String> = []
+    private var families: [String: [String]] = [:]
+
+    /// - Parameter urls: what the manifest's references stand for.
+    package init(_ urls: some Sequence<WebURL>) {
+        for url in urls.map(\.withoutFragment) where self.urls.insert(url.href).inserted {
+            guard let family = Self.family(of: url) else { continue }
+            families[family, default: []].append(url.href)
+        }
+    }
+
+    /// The names that a page asks for and that are of another release, in the page's order, each family once.
+    ///
+    /// That is so when the manifest knows the family, does not have that name, and the page asks for none of the names
+    /// that the manifest has: several chunks may well be called `index`. What the manifest has no family for is not its
+    /// matter. Only scripts and style sheets are looked at: of images there are many with one name.
+    package func skews(onPage page: WebURL, references: [WebURL]) -> [Skew] {
+        var asked: [(family: String, href: String)] = []
+        var agreeing: Set<String> = []
+        for url in references.map(\.withoutFragment) {
+            guard let family = Self.family(of: url), families[family] != nil else { continue }
+            if urls.contains(url.href) { agreeing.insert(family) } else { asked.append((family, url.href)) }
+        }
+        var told = agreeing
+        return asked.compactMap { family, href in
+            guard told.insert(family).inserted, let known = families[family] else { return nil }
+            return .name(asked: href, page: page.href, known: known)
+        }
+    }
+
+    private static func family(of url: WebURL) -> String? {
+        let path = url.path
+        guard [".js", ".mjs", ".css"].contains(where: { path.hasSuffix($0) }) else { return nil }
+        return HashedName(url.href)?.family
+    }
+}
+
+/// A file name with a hash in it, as bundlers write them: `app.3f2a9c81.js`, `index-BRBmoGS9.js`, `main.js?id=4d1c…`.
+package struct HashedName: Sendable, Equatable {
+    /// The hash as it stands there.
+    package let hash: String
+    /// The name with a star for the hash: what it has in common with the same file of another release.
+    package let family: String
+
+    /// Looks at the last segment of a path, and at its query for Laravel Mix's `id`. Nil when no hash is found.
+    package init?(_ reference: String) {
+        let bytes = Array(reference.utf8)
+        let fragment = bytes.firstIndex(of: 0x23) ?? bytes.endIndex
+        let query = bytes[..<fragment].firstIndex(of: 0x3F) ?? fragment
+        let nameStart = bytes[..<query].lastIndex(of: 0x2F).map { $0 + 1 } ?? 0
+        let range =
+            Self.hexRange(bytes, nameStart..<query) ?? Self.base64Range(bytes, nameStart..<query)
+            ?? Self.mixRange(bytes, query..<fragment)
+        guard let range else { return nil }
+        hash = String(decoding: bytes[range], as: UTF8.self)
+        // A query says nothing of the family, but where it is the hash itself that stands there.
+        let end = range.lowerBound > query ? fragment : query
+        family = String(decoding: bytes[..<range.lowerBound] + [0x2A] + bytes[range.upperBound..<end], as: UTF8.self)
+    }
+
+    /// What the name says of the body, where it is known that it begins with hexadecimal digits of such a digest.
+    /// Weak: many tools hash something else, and none says so in the name.
+    package func claim(_ algorithm: DigestAlgorithm) -> Claim? {
+        let digits = hash.utf8.map(\.lowercasedASCII)
+        guard digits.allSatisfy({ $0.hexDigitValue != nil }), digits.count <= algorithm.byteCount * 2 else {
+            return nil
+        }
+        return Claim(
+            .prefix(algorithm, String(decoding: digits, as: UTF8.self)), .weak, source: "file name")
+    }
+
+    /// The last run of eight digits or more between dots, dashes and underscores. Digits alone may be a date, letters
+    /// alone a word.
+    private static func hexRange(_ bytes: [UInt8], _ name: Range<Int>) -> Range<Int>? {
+        var found: Range<Int>?
+        var start = name.lowerBound
+        for at in name.lowerBound...name.upperBound {
+            let isEnd = at == name.upperBound || bytes[at] == 0x2E || bytes[at] == 0x2D || bytes[at] == 0x5F
+            guard isEnd else { continue }
+            let part = bytes[start..<at]
+            let isHex = part.count >= 8 && part.count <= 128 && part.allSatisfy { $0.hexDigitValue != nil }
+            if isHex, part.contains(where: \.isASCIIDigit), part.count >= 20 || part.contains(where: \.isASCIIAlpha) {
+                found = start..<at
+            }
+            start = at + 1
+        }
+        return found
+    }
+
+    /// Rollup's and esbuild's eight characters before the extension.
+    private static func base64Range(_ bytes: [UInt8], _ name: Range<Int>) -> Range<Int>? {
+        guard let dot = bytes[name].lastIndex(of: 0x2E), dot - name.lowerBound > 9 else { return nil }
+        let range = dot - 8..<dot
+        let part = bytes[range]
+        guard bytes[dot - 9] == 0x2D || bytes[dot - 9] == 0x2E,
+            part.allSatisfy({ $0.isASCIIAlphanumeric || $0 == 0x2D || $0 == 0x5F })
+        else { return nil }
+        // "Settings" and "overview" are words, and "20240131" is a day; a capital or a digit among letters is in none.
+        guard part.contains(where: \.isASCIIAlpha) else { return nil }
+        let hasDigit = part.contains(where: \.isASCIIDigit)
+        let hasCapitalInside = part.dropFirst().contains(where: \.isASCIIUppercase)
+        return hasDigit || hasCapitalInside ? range : nil
+    }
+
+    private static func mixRange(_ bytes: [UInt8], _ query: Range<Int>) -> Range<Int>? {
+        guard query.count > 11, bytes[query].starts(with: "?id=".utf8) else { return nil }
+        let value = query.lowerBound + 4..<query.upperBound
+        return bytes[value].allSatisfy { $0.hexDigitValue != nil } ? value : nil
+    }
+}

@@ -1,0 +1,101 @@
+internal import Web
+
+/// The bytes of a manifest, and the name under which errors tell of them.
+struct SourceText {
+    let bytes: [UInt8]
+    let file: String
+
+    /// - Parameter key: the way to what is wrong, `bundles[3].md5`; nil for the text as a whole.
+    func refuse(at offset: Int, key: String? = nil, _ detail: String) -> ManifestError {
+        ManifestError(file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
+    }
+
+    func json() throws(ManifestError) -> Node {
+        let limits = JSONLimits(
+            depth: ManifestLimits.depth, byteCount: ManifestLimits.byteCount, valueCount: ManifestLimits.valueCount)
+        do throws(JSONError) {
+            return Node(try JSONValue.parse(bytes.span, limits: limits), key: "", in: self)
+        } catch {
+            throw ManifestError(
+                file: file, position: error.position, detail: "expected \(error.expected), found \(error.found)")
+        }
+    }
+
+    /// Without the file's own name; empty for a file that is named alone.
+    var folderOfFile: Substring { file.lastIndex(of: "/").map { file[..<$0] } ?? "" }
+}
+
+extension SourceText {
+    func manifest(_ format: ManifestFormat?) throws(ManifestError) -> Manifest {
+        guard bytes.count <= ManifestLimits.byteCount else {
+            throw refuse(at: 0, "expected at most \(ManifestLimits.byteCount) bytes, found \(bytes.count)")
+        }
+        switch format {
+        case .checksums: return try ChecksumList(self).manifest()
+        case .workbox: return try WorkboxList(self).manifest()
+        case .html: return try PageIntegrities.read(self)
+        case let format?: return try json().manifest(format)
+        case nil: break
+        }
+        guard looksLikeJSON else {
+            if ChecksumList.isRecognised(bytes) { return try ChecksumList(self).manifest() }
+            if WorkboxList.isRecognised(bytes) { return try WorkboxList(self).manifest() }
+            if PageIntegrities.isRecognised(bytes) { return try page() }
+            throw refuse(
+                at: 0,
+                "expected a manifest: JSON, a list of checksums, or a service worker with a precache list, or a page with "
+                    + "integrity attributes; \(Self.advice)")
+        }
+        let root = try json()
+        guard let format = root.shape else {
+            guard root.value.members != nil else {
+                throw root.refuse("expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
+            }
+            guard root.isNearlyOurs else {
+                throw root.refuse("expected \"bundles\", \"start\" or another form of manifest; \(Self.advice)")
+            }
+            return try root.manifest(.larder)
+        }
+        return try root.manifest(format)
+    }
+
+    private func page() throws(ManifestError) -> Manifest {
+        guard !PageIntegrities.isUnlikely(file) else {
+            throw refuse(
+                at: 0,
+                "expected a manifest, found a page: is it what answers for what is not there? If it is meant, "
+                    + "say so with --format html")
+        }
+        return try PageIntegrities.read(self)
+    }
+
+    static let advice = "the forms are \(ManifestFormat.names.joined(separator: ", "))"
+
+    private var looksLikeJSON: Bool {
+        let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        let first = bytes.dropFirst(hasMark ? 3 : 0).first { $0 > 0x20 }
+        return first == 0x7B || first == 0x5B
+    }
+}
+
+extension Node {
+    func manifest(_ format: ManifestFormat) throws(ManifestError) -> Manifest {
+        switch format {
+        case .larder: try LarderManifest.read(self)
+        case .weex: try WeexManifest.read(self)
+        case .weexBundle: try WeexManifest.readAnswer(self)
+        case .workbox: try WorkboxList(source).manifest()
+        case .cordova: try CordovaManifest.read(self)
+        case .cocos: try CocosManifest.read(self)
+        case .angular: try AngularManifest.read(self)
+        case .webpackAssets: try AssetMap.read(self)
+        case .cra: try AssetMap.readCRA(self)
+        case .vite: try ViteManifest(self).manifest()
+        case .webpackStats: try WebpackStats.read(self)
+        case .sprockets: try SprocketsManifest.read(self)
+        case .importMap: try ImportMap.read(self)
+        case .checksums: try ChecksumList(source).manifest()
+        case .html: try PageIntegrities.read(source)
+        }
+    }
+}

@@ -1,0 +1,490 @@
+internal import Fetch
+internal import Web
+
+/// Answers come in.
+extension Frontier {
+    /// From where its answer came, which says where its links may lead.
+    mutating func came(_ number: UInt32, from reach: Reach) {
+        records[Int(number)].reach = reach
+    }
+
+    /// Its host takes many requests on one connection: more of them at once cost it less.
+    mutating func multiplexes(_ number: UInt32) {
+        let host = Int(records[Int(number)].host)
+        hosts[host].pace.widen(to: options.connectionsPerHost * Self.streamsForConnection)
+    }
+
+    /// One stream is so much cheaper than one connection.
+    private static let streamsForConnection = 4
+
+    /// It came, and is not what it claims to be.
+    mutating func refused(_ number: UInt32, _ failure: Failure) {
+        doneCount -= 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
+        fail(number, failure)
+    }
+
+    /// A page was read; what was heard of from a number on is what it was the first to link to.
+    mutating func read(_ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool = false) {
+        doubt(number, print, saysNotFound: saysNotFound)
+        let new = (first..<UInt32(records.count)).lazy
+        // What leads away from the site is no part of a place without an end.
+        let pages = new.filter { [records] in records[Int($0)].role == .page && records[Int($0)].state != .skipped }
+            .map { [urls] in urls.url($0) ?? .blank }
+        let bringsMore = new.contains { [records] in records[Int($0)].role == .requisite }
+        traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
+    }
+
+    /// It was answered with what it is.
+    mutating func succeeded(_ number: UInt32, after latency: Duration? = nil) {
+        answered(number, after: latency)
+        finish(number, .done)
+    }
+
+    /// It was cut: there is no whole of it that could be held.
+    mutating func hasNoEnd(_ number: UInt32, _ failure: FetchFailure) {
+        answered(number, after: nil)
+        skip(number, .endless(failure.description))
+    }
+
+    /// An earlier run has it: its host was not asked.
+    mutating func recalled(_ number: UInt32) {
+        recalledWithoutEnd(number)
+        finish(number, .done)
+    }
+
+    /// Its answer was a redirect, which leads somewhere or fails.
+    mutating func ended(_ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?) {
+        if isRecalled { recalledWithoutEnd(number) } else { answered(number, after: latency) }
+        if let failure { fail(number, failure) } else { finish(number, .redirected) }
+    }
+
+    private mutating func finish(_ number: UInt32, _ state: Record.State) {
+        _ = forget(unstripped: number)
+        records[Int(number)].state = state
+        doneCount += 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount += 1 }
+    }
+
+    private mutating func recalledWithoutEnd(_ number: UInt32) {
+        runningCount -= 1
+        let host = Int(records[Int(number)].host)
+        hosts[host].pace.recalled()
+        place(host)
+    }
+
+    mutating func answered(_ number: UInt32, after latency: Duration?) {
+        runningCount -= 1
+        let host = Int(records[Int(number)].host)
+        hosts[host].faults.answered(Kinship.folder(of: url(number)))
+        noteAnswer(of: host)
+        if hosts[host].nextLookup != nil {
+            hosts[host].nextLookup = nil
+            lostHosts.remove(host)
+        }
+        hosts[host].pace.answered(after: latency, now: now)
+        place(host)
+    }
+
+    /// - Parameter hadBegun: an answer came, and broke off: the host is there.
+    mutating func failed(
+        _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
+        hadBegun: Bool = false, now: Duration
+    ) {
+        self.now = now
+        let record = records[Int(number)]
+        let host = Int(record.host)
+        if hadBegun || failure.isStatus { noteAnswer(of: host) }
+        if failure.isObjection {
+            runningCount -= 1
+            let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
+            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
+            place(host)
+        } else if failure.isRefusal || failure.isOfConnection {
+            runningCount -= 1
+            hosts[host].pace.recalled()
+            place(host)
+        } else {
+            answered(number, after: latency)
+        }
+        if case .fetch(let reason) = failure, reason.kind == .unknownHost { return notFound(number, failure, host) }
+        // While it was asked for, somebody led there who may lead further.
+        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 { return enqueue(number) }
+        let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
+        let decision = options.retryPlan.decision(
+            afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
+        guard case .again(let delay) = decision, !hosts[host].pace.isHopeless else {
+            fail(number, failure)
+            if hosts[host].pace.isHopeless { giveUp(host, failure) }
+            return
+        }
+        records[Int(number)].state = .waiting
+        retries.add(number, at: now + delay)
+    }
+
+    /// A name is looked up twice at most, whatever waits for it; the second time for all of that at once.
+    private mutating func notFound(_ number: UInt32, _ failure: Failure, _ host: Int) {
+        guard let nextLookup = hosts[host].nextLookup else {
+            hosts[host].nextLookup = now + Self.lookupPause
+            hosts[host].pace.pause(until: now + Self.lookupPause)
+            lostHosts.insert(host)
+            records[Int(number)].state = .waiting
+            retries.add(number, at: now + Self.lookupPause)
+            return
+        }
+        if now < nextLookup {
+            // It was on its way already.
+            records[Int(number)].state = .waiting
+            return retries.add(number, at: nextLookup)
+        }
+        fail(number, failure)
+        giveUp(host, failure)
+    }
+
+    private static let lookupPause: Duration = .seconds(2)
+
+    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being waited for.
+    mutating func lookUpLostNow() {
+        let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
+        guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
+            !retries.contains(where: { !lostHosts.contains(Int(records[Int($0)].host)) })
+        else { return }
+        var waiting: [UInt32] = []
+        retries.removeAll { number in
+            waiting.append(number)
+            return true
+        }
+        for host in lostHosts {
+            hosts[host].nextLookup = now
+            hosts[host].pace.endPause()
+            hosts[host].place = .aside
+            place(host)
+        }
+        lostHosts.removeAll()
+        for number in waiting where records[Int(number)].state == .waiting { enqueue(number) }
+    }
+
+    mutating func fail(_ number: UInt32, _ failure: Failure) {
+        records[Int(number)].state = .failed
+        failures[number] = failure
+        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount += 1 }
+        guard let url = forget(unstripped: number), case .status = failure else { return }
+        // Perhaps what looked like the name of a session was more than that.
+        let record = records[Int(number)]
+        let referrer = record.referrer == Record.nobody ? nil : record.referrer
+        hear(of: url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
+        records[Int(number)].flags.insert(.isGuess)
+    }
+
+    /// It was refused to somebody; another one leads there who may lead further.
+    mutating func admitAgain(ifRefused number: UInt32) {
+        guard failures[number]?.isRefusal == true else { return }
+        failures[number] = nil
+        if records[Int(number)].flags.contains(.isGuess) { wrongGuessCount -= 1 }
+        records[Int(number)].state = .waiting
+        admit(number, url(number))
+    }
+
+    private mutating func forget(unstripped number: UInt32) -> WebURL? {
+        unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
+    }
+
+    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and what waits for one
+    /// that knows the user no longer is not asked for.
+    mutating func giveUp(_ host: Int, _ failure: Failure) {
+        var lost: [UInt32] = []
+        retries.removeAll { number in
+            let isLost = Int(records[Int(number)].host) == host
+            if isLost { lost.append(number) }
+            return isLost
+        }
+        while let number = hosts[host].popFirst() {
+            guard records[Int(number)].state == .queued else { continue }
+            changeQueued(of: host, by: -1)
+            // What stands in two queues is lost once.
+            records[Int(number)].state = .waiting
+            lost.append(number)
+        }
+        for number in lost {
+            _ = forget(unstripped: number)
+            if case .sessionEnded = failure {
+                fail(number, failure)
+            } else {
+                let wasAsked = records[Int(number)].attempts > 0 || failure.isOfConnection
+                fail(number, wasAsked ? failure : .unasked(failure))
+            }
+        }
+    }
+}
+
+extension Frontier {
+    /// Its answer was a redirect; no target means that it does not say where. True when the redirect leads somewhere:
+    /// one that does not is a failure, and takes no good copy's place.
+    ///
+    /// - Parameter setsCookie: whoever is asked again, after a way that leads back, may answer otherwise.
+    mutating func redirected(
+        _ number: UInt32, to target: WebURL?, after latency: Duration? = nil, isRecalled: Bool = false,
+        setsCookie: Bool = false, wasHeld: Bool = false
+    ) -> Bool {
+        let record = records[Int(number)]
+        guard let target else {
+            ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
+            return false
+        }
+        if setsCookie { cookieSetters[number, default: 0] += 1 }
+        let leadsBack = leadsBack(target, to: number)
+        if leadsBack, let first = urls.find(target), isWorthAskingAgain(number, from: first) {
+            askAgain(number, from: first, after: latency)
+            return first != number
+        }
+        guard record.redirects < Self.mostRedirects, !leadsBack else {
+            ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
+            return false
+        }
+        ended(number, after: latency, isRecalled: isRecalled, failure: nil)
+        let next = hear(
+            of: target, role: record.role, from: number, redirects: record.redirects + 1,
+            flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
+        records[Int(number)].target = next
+        if let place = knownLogin(next, from: number) {
+            askedForLogin(number, at: place, wasHeld: wasHeld)
+            return false
+        }
+        // What a start leads to is as good as a start, wherever it is.
+        if record.flags.contains(.isStart), target.isHTTP { takeAlong(next, from: url(number)) }
+        return true
+    }
+
+    /// Whether somebody on the way round set a cookie, and has not done so too often.
+    private func isWorthAskingAgain(_ number: UInt32, from first: UInt32) -> Bool {
+        guard !cookieSetters.isEmpty else { return false }
+        var (next, isNew) = (first, false)
+        for _ in 0...Self.mostRedirects {
+            if let count = cookieSetters[next] {
+                guard count <= Self.mostCookieRounds else { return false }
+                isNew = true
+            }
+            if next == number { return isNew }
+            next = records[Int(next)].target
+            guard next != Record.nobody else { return false }
+        }
+        return false
+    }
+
+    /// The way leads round to `first`, which is asked for once more.
+    private mutating func askAgain(_ number: UInt32, from first: UInt32, after latency: Duration?) {
+        if first == number {
+            answered(number, after: latency)
+        } else {
+            ended(number, after: latency, isRecalled: false, failure: nil)
+            records[Int(number)].target = first
+            records[Int(first)].target = Record.nobody
+            doneCount -= 1
+            if records[Int(first)].role == .requisite { doneRequisiteCount -= 1 }
+        }
+        enqueue(first)
+    }
+
+    /// Whether following the redirects that are known comes to the entry again, or to no end.
+    private func leadsBack(_ target: WebURL, to number: UInt32) -> Bool {
+        guard var next = urls.find(target) else { return false }
+        var hops: UInt8 = 0
+        while next != Record.nobody {
+            if next == number || hops > Self.mostRedirects { return true }
+            hops += 1
+            next = records[Int(next)].target
+        }
+        return false
+    }
+
+    /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
+    private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
+        records[Int(number)].flags.insert(.isStart)
+        hosts[Int(records[Int(number)].host)].isOwn = true
+        guard scope.startMoved(from: moved, to: url(number)) else { return }
+        for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
+            switch state(skipped) {
+            case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain): admit(skipped, url(skipped))
+            default: break
+            }
+        }
+    }
+}
+
+/// Watches the pages of one host for the end of the session that opened them.
+///
+/// That a page asks for a login says little: a part of the site may never have been open. That one which came asks for it
+/// now says that the session has ended. Pages of an earlier visit are such, and of this one those that came are asked for
+/// once more, one at a time: a page like the one that asks first.
+struct SessionWatch: Sendable {
+    /// Where a login was shown when the session had ended.
+    private(set) var end: String?
+    /// Pages that came and asked for nothing, the last of each kin.
+    private var opened: [UInt64: UInt32] = [:]
+    private var kins: [UInt64] = []
+    private var nextKin = 0
+    /// Pages that asked for a login.
+    private var logins = 0
+    private var nextDoubt = 1
+    /// Of them, those that an earlier visit has.
+    private var heldLogins = 0
+    private var place = ""
+    private var isAsking = false
+    private var witness: UInt32?
+
+    private static let mostKins = 1024
+    private static let heldLoginsForEnd = 3
+
+    mutating func came(_ number: UInt32, kin: UInt64) {
+        guard opened[kin] != nil || kins.count < Self.mostKins else { return }
+        if opened.updateValue(number, forKey: kin) == nil { kins.append(kin) }
+    }
+
+    /// True when a page that came is to be asked for again: so often as the number of logins doubles.
+    mutating func askedForLogin(kin: UInt64, at place: String, wasHeld: Bool) -> Bool {
+        guard end == nil else { return false }
+        if wasHeld { heldLogins += 1 }
+        if heldLogins >= Self.heldLoginsForEnd {
+            end = place
+            return false
+        }
+        logins += 1
+        guard logins >= nextDoubt, !isAsking, !kins.isEmpty else { return false }
+        nextDoubt = logins * 2
+        if let alike = opened[kin] {
+            witness = alike
+        } else {
+            witness = opened[kins[nextKin % kins.count]]
+            nextKin += 1
+        }
+        self.place = place
+        isAsking = witness != nil
+        return isAsking
+    }
+
+    mutating func takeWitness() -> UInt32? {
+        defer { witness = nil }
+        return witness
+    }
+
+    /// - Parameter asksForLogin: nil when no answer came that would tell.
+    mutating func witnessed(asksForLogin: Bool?) {
+        isAsking = false
+        if asksForLogin == true { end = place }
+    }
+}
+
+/// What pages say to whoever is known to their server.
+extension Frontier {
+    /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
+    func opensBySession(_ number: UInt32) -> Bool {
+        options.hasSession && records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
+    }
+
+    /// Whether a redirect led there.
+    func wasLedTo(_ number: UInt32) -> Bool { records[Int(number)].redirects > 0 }
+
+    func target(of number: UInt32) -> UInt32? {
+        let target = records[Int(number)].target
+        return target == Record.nobody ? nil : target
+    }
+
+    /// Where its redirect leads, as long as it is not known what is there.
+    func openTarget(of number: UInt32) -> UInt32? {
+        guard let target = target(of: number) else { return nil }
+        switch records[Int(target)].state {
+        case .queued, .running, .waiting, .redirected: return target
+        case .done, .failed, .skipped: return nil
+        }
+    }
+
+    /// A page came, and asks for no login.
+    mutating func cameInSession(_ number: UInt32) {
+        guard opensBySession(number) else { return }
+        hosts[Int(records[Int(number)].host)].session.came(number, kin: urls.kin(number))
+    }
+
+    /// A login came in place of a page that was asked for by itself, or what leads to one.
+    mutating func askedForLogin(_ number: UInt32, at place: String, wasHeld: Bool) {
+        let host = Int(records[Int(number)].host)
+        refused(number, .login(place))
+        if hosts[host].session.askedForLogin(kin: urls.kin(number), at: place, wasHeld: wasHeld) {
+            witnesses.append(UInt32(host))
+        }
+        endSession(of: host)
+    }
+
+    /// The page that was asked for once more answered; nil when that says nothing.
+    mutating func witnessed(host: Int, asksForLogin: Bool?, now: Duration) {
+        self.now = now
+        runningCount -= 1
+        hosts[host].session.witnessed(asksForLogin: asksForLogin)
+        endSession(of: host)
+    }
+
+    /// It is a login that pages lead to as well.
+    mutating func isLogin(_ number: UInt32) { logins.insert(number) }
+
+    /// The login that a page leads to, where that is known, or is on a host that is not asked.
+    func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
+        guard opensBySession(source) else { return nil }
+        let target = url(number)
+        switch state(number) {
+        case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
+        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)): return target.href
+        default: return logins.contains(number) ? target.href : nil
+        }
+    }
+
+    /// In the order of their names.
+    var lostSessions: [CrawlReport.LostSession] {
+        hostNumbers.sorted { $0.key < $1.key }.compactMap { origin, host in
+            hosts[host].session.end.map { CrawlReport.LostSession(origin: origin, login: $0) }
+        }
+    }
+
+    private mutating func endSession(of host: Int) {
+        guard let place = hosts[host].session.end, !hosts[host].isClosed else { return }
+        hosts[host].isClosed = true
+        giveUp(host, .sessionEnded(place))
+    }
+}
+
+extension Frontier {
+    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there. A start is
+    /// never doubted.
+    mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
+        let record = records[Int(number)]
+        guard record.role == .page else { return }
+        let host = Int(record.host)
+        guard !record.flags.contains(.isStart) else { return hosts[host].softNotFound.noteStart(print) }
+        let isRepeat = traps.hasSeen(print)
+        guard saysNotFound || isRepeat || hosts[host].softNotFound.hasDoubts else { return }
+        let isProbeDue = hosts[host].softNotFound.read(
+            number, url(number), print, isRepeat: isRepeat, saysNotFound: saysNotFound)
+        if isProbeDue { probes.append(record.host) }
+        judgeSuspects(of: host)
+    }
+
+    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start, which is
+    /// what others are compared with.
+    func wantsWords(of number: UInt32) -> Bool {
+        let record = records[Int(number)]
+        return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
+            || traps.wantsWords(of: url(number))
+    }
+
+    /// What the host answered to what it cannot have; nil when it did not answer.
+    mutating func probed(host: Int, _ answer: SoftNotFound.Answer?, now: Duration) {
+        self.now = now
+        runningCount -= 1
+        hosts[host].softNotFound.probed(answer)
+        judgeSuspects(of: host)
+    }
+
+    private mutating func judgeSuspects(of host: Int) {
+        for number in hosts[host].softNotFound.takeMissing() where records[Int(number)].state == .done {
+            records[Int(number)].flags.insert(.isSoftNotFound)
+        }
+    }
+}

@@ -1,0 +1,385 @@
+internal import Fetch
+internal import Markup
+internal import Web
+
+/// Links come in.
+extension Frontier {
+    /// The number of what the link leads to. A page is the same whatever session its link names.
+    @discardableResult
+    mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+        if link.isNofollow { return hearOnly(of: link.url, by: number) }
+        var flags: Record.Flags = link.isGuess ? .isGuess : []
+        if link.isCORS { flags.insert(.isCORS) }
+        guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
+            let chain = chain(to: link, from: number)
+            return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
+        }
+        let count = urls.count
+        let heard = hear(of: url, role: .page, from: number, redirects: 0, flags: flags)
+        if urls.count > count { unstripped[heard] = link.url }
+        return heard
+    }
+
+    /// How many of what is needed, or of refreshes, lead on to the next.
+    private func chain(to link: FoundLink, from finder: UInt32) -> UInt8 {
+        let record = records[Int(finder)]
+        let goesOn = link.role == .requisite ? record.role == .requisite : link.isRefresh
+        return goesOn ? min(record.chain, .max - 1) + 1 : 0
+    }
+
+    /// Another link to what has a number.
+    mutating func foundAgain(
+        _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false
+    ) {
+        if let finder {
+            if role == .page, records[Int(number)].state == .skipped { hearAfterAll(number, by: finder) }
+            widen(number, by: finder)
+            lead(from: finder, to: number, distance: role == .page ? 1 : 0)
+        }
+        if isCORS { becomeCORS(number) }
+        if role == .requisite { becomeRequisite(number) }
+        if !isGuess { becomeCertain(number) }
+    }
+
+    /// The number of an URL, which is queued when it is new and wanted.
+    @discardableResult
+    mutating func hear(
+        of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
+        mayReach: Reach? = nil, chain: UInt8? = nil
+    ) -> UInt32 {
+        let (number, isNew) = urls.number(of: url)
+        guard isNew else {
+            if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
+                hearAfterAll(number, by: referrer)
+            }
+            foundAgain(
+                number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
+                isCORS: flags.contains(.isCORS))
+            if redirects > 0, let referrer {
+                widen(number, by: referrer)
+                lead(from: referrer, to: number, distance: 0)
+            }
+            return number
+        }
+        let parent = referrer.map { records[Int($0)] }
+        // A redirect, and what a page needs, are as far away as what led there.
+        let distance: UInt16 = parent != nil && redirects == 0 && role == .page ? 1 : 0
+        let host = hostNumber(of: url)
+        if flags.contains(.isStart) { hosts[host].isOwn = true }
+        let reach = mayReach ?? parent?.reach ?? .thisMachine
+        records.append(
+            Record(
+                host: UInt32(host), referrer: referrer ?? Record.nobody,
+                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role, mayReach: reach,
+                redirects: redirects))
+        records[Int(number)].chain = chain ?? parent?.chain ?? 0
+        noteReach(reach, of: host)
+        if scope.limitsDepth, let referrer { ways.add(from: referrer, to: number, distance: distance) }
+        if let reason = boundReason(number) { skip(number, reason) } else { admit(number, url) }
+        return number
+    }
+
+    /// Why what is new is not asked for, whoever leads there.
+    private mutating func boundReason(_ number: UInt32) -> SkipReason? {
+        let record = records[Int(number)]
+        switch record.role {
+        case .page: return record.chain > Self.mostRedirects ? .bound(.refreshes) : nil
+        case .requisite where record.referrer != Record.nobody && record.redirects == 0:
+            return bounds.reason(record.referrer, chain: record.chain)
+        case .requisite, .guide: return nil
+        }
+    }
+
+    /// Whether something may be asked of its host, which may be one of too many.
+    private mutating func isOfTooManyHosts(_ record: Record, _ url: WebURL) -> Bool {
+        let host = Int(record.host)
+        let isTooMany = hosts[host].isTooMany ?? (bounds.reason(newHost: url.host) != nil)
+        hosts[host].isTooMany = isTooMany
+        return isTooMany && !record.flags.contains(.isStart)
+    }
+
+    /// Another one leads there, who may lead further than those before.
+    private mutating func widen(_ number: UInt32, by finder: UInt32) {
+        let reach = records[Int(finder)].reach
+        guard reach > records[Int(number)].mayReach else { return }
+        records[Int(number)].mayReach = reach
+        noteReach(reach, of: Int(records[Int(number)].host))
+        admitAgain(ifRefused: number)
+    }
+
+    mutating func noteReach(_ reach: Reach, of host: Int) {
+        if reach > hosts[host].mayReach { hosts[host].mayReach = reach }
+    }
+
+    /// Queues an entry, has it wait at the gate, or skips it.
+    mutating func admit(_ number: UInt32, _ url: WebURL) {
+        let record = records[Int(number)]
+        if record.flags.contains(.isGuess), !options.followsGuesses { return skip(number, .guess) }
+        switch verdict(on: url, record) {
+        case .skipped(let reason): return skip(number, reason)
+        case .followed: if isOfTooManyHosts(record, url) { return skip(number, .bound(.hosts)) }
+        }
+        guard record.role == .page, !record.flags.contains(.isStart) else {
+            // The site's robots.txt is asked for along with its start.
+            if record.flags.contains(.isStart), record.role == .page { approachGate(of: Int(record.host)) }
+            return enqueue(number)
+        }
+        switch traps.isQuiet ? .fine : traps.verdict(on: url) {
+        case .fine: break
+        case .slowed: records[Int(number)].flags.insert(.isSlow)
+        case .stopped(let reason): return skip(number, .trap(reason))
+        }
+        switch hosts[Int(record.host)].gate?.verdict(on: url) {
+        case .allowed?, nil:
+            enqueue(number)
+        case .waits?:
+            records[Int(number)].state = .waiting
+            hosts[Int(record.host)].atGate.append(number)
+            approachGate(of: Int(record.host))
+        case .refused(let reason)?:
+            skip(number, reason)
+        }
+    }
+
+    private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
+        if record.flags.contains(.isStart) { return scope.verdict(onStart: url) }
+        if options.hasSession, SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
+        switch record.role {
+        case .page: return scope.verdict(onPage: url, depth: Int(record.depth))
+        case .requisite: return scope.verdict(onRequisite: url)
+        case .guide: return guideReason(url, record).map(ScopeVerdict.skipped) ?? scope.verdict(onRequisite: url)
+        }
+    }
+
+    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000 sitemaps, of its own
+    /// host, and no other index; one level more is common, and forgiven to so many.
+    private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
+        var (level, next) = (0, record)
+        while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
+            if next.redirects == 0 { level += 1 }
+            next = records[Int(next.referrer)]
+        }
+        guard level > 0, record.redirects == 0 else { return nil }
+        if scope.deepest == 0 { return .tooDeep(0) }
+        if url.host != self.url(record.referrer).host,
+            case .skipped(let reason) = scope.verdict(onPage: url, depth: 0)
+        {
+            return reason
+        }
+        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1] else {
+            return .nestedSitemap
+        }
+        sitemaps[level, default: 0] += 1
+        return nil
+    }
+
+    /// By how many levels of sitemaps lead there.
+    private static let mostSitemaps = [50_000, 1000]
+
+    mutating func skip(_ number: UInt32, _ reason: SkipReason) {
+        records[Int(number)].state = .skipped
+        records[Int(number)].reason = reasons.place(of: reason, for: number)
+    }
+
+    /// Something needs it, and so wherever it leads.
+    private mutating func becomeRequisite(_ number: UInt32) {
+        var next = number
+        while next != Record.nobody, records[Int(next)].role == .page {
+            records[Int(next)].role = .requisite
+            switch records[Int(next)].state {
+            case .skipped: admit(next, url(next))
+            // Before a gate, which holds back pages alone.
+            case .waiting where records[Int(next)].attempts == 0: admit(next, url(next))
+            case .queued: enqueue(next)
+            case .done, .redirected: doneRequisiteCount += 1
+            case .running, .waiting, .failed: break
+            }
+            next = records[Int(next)].target
+        }
+    }
+
+    private mutating func becomeCertain(_ number: UInt32) {
+        var next = number
+        while next != Record.nobody, records[Int(next)].flags.contains(.isGuess) {
+            records[Int(next)].flags.remove(.isGuess)
+            if records[Int(next)].state == .skipped { admit(next, url(next)) }
+            next = records[Int(next)].target
+        }
+    }
+
+    /// Another way to an entry, perhaps a shorter one: then what it leads to is nearer as well.
+    private mutating func lead(from source: UInt32, to number: UInt32, distance: UInt16) {
+        guard scope.limitsDepth else { return shorten(number, to: depth(distance, beyond: source)) }
+        ways.add(from: source, to: number, distance: distance)
+        var nearer = [(number, depth(distance, beyond: source))]
+        while let (number, depth) = nearer.popLast() {
+            guard depth < records[Int(number)].depth else { continue }
+            shorten(number, to: depth)
+            for target in ways.targets(of: number) {
+                nearer.append((target.number, self.depth(target.distance, beyond: number)))
+            }
+        }
+    }
+
+    private func depth(_ distance: UInt16, beyond source: UInt32) -> UInt16 {
+        min(records[Int(source)].depth, .max - distance) + distance
+    }
+
+    private mutating func shorten(_ number: UInt32, to depth: UInt16) {
+        guard depth < records[Int(number)].depth else { return }
+        records[Int(number)].depth = depth
+        guard records[Int(number)].state == .skipped, case .skipped(.tooDeep) = state(number) else { return }
+        admit(number, url(number))
+    }
+}
+
+/// What pages ask of crawlers.
+extension Frontier {
+    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is skipped until
+    /// somebody else leads there.
+    mutating func hearOnly(of url: WebURL, by finder: UInt32) -> UInt32 {
+        let (number, isNew) = urls.number(of: url)
+        guard isNew else { return number }
+        let (depth, reach) = (records[Int(finder)].depth, records[Int(finder)].reach)
+        records.append(
+            Record(
+                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1, flags: [],
+                role: .page, mayReach: reach, redirects: 0))
+        switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
+        // What is no page of the site is none by whatever link.
+        case .skipped(let reason) where !reason.isOfDepth: skip(number, reason)
+        case .skipped, .followed: skip(number, .nofollow)
+        }
+        return number
+    }
+
+    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were heard of now.
+    mutating func hearAfterAll(_ number: UInt32, by finder: UInt32?) {
+        guard state(number) == .skipped(.nofollow) else { return }
+        let place = Int(number)
+        records[place].referrer = finder ?? Record.nobody
+        records[place].mayReach = finder.map { records[Int($0)].reach } ?? .thisMachine
+        records[place].depth = finder.map { min(records[Int($0)].depth, .max - 1) + 1 } ?? 0
+        noteReach(records[place].mayReach, of: Int(records[place].host))
+        admit(number, url(number))
+    }
+
+    /// Whether a page goes if it asks not to be kept: a person asked for a start.
+    func mayBeLeftOut(_ number: UInt32) -> Bool {
+        records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
+    }
+
+    /// It came, and asks not to be kept.
+    mutating func leaveOut(_ number: UInt32) {
+        doneCount -= 1
+        guard records[Int(number)].role == .page else {
+            // Meanwhile another page needs it.
+            records[Int(number)].state = .waiting
+            return enqueue(number)
+        }
+        skip(number, .noindex)
+    }
+
+    /// It was done with, and is not to be stored.
+    mutating func drop(_ number: UInt32, for reason: SkipReason) {
+        doneCount -= 1
+        if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
+        skip(number, reason)
+    }
+
+    /// An earlier visit found that it says that there is nothing, and it is as it was.
+    mutating func knowAsMissing(_ number: UInt32) {
+        if mayBeLeftOut(number) { records[Int(number)].flags.insert(.isSoftNotFound) }
+    }
+}
+
+/// In whose name things are asked for.
+extension Frontier {
+    /// Something asks for it by CORS. What came before that was known stays as it came.
+    mutating func becomeCORS(_ number: UInt32) {
+        var next = number
+        while next != Record.nobody, !records[Int(next)].flags.contains(.isCORS) {
+            records[Int(next)].flags.insert(.isCORS)
+            next = records[Int(next)].target
+        }
+    }
+
+    func isCORS(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isCORS) }
+
+    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a style sheet or
+    /// a script in that of the document that needs it. What else a person goes to is a document too.
+    mutating func came(_ number: UInt32, as format: BodyFormat?) {
+        let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
+        if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
+    }
+
+    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where redirects have led
+    /// over so many that browsers would say `null` (Fetch, section 4.4: a redirect from another origin than the document's
+    /// to yet another one taints it).
+    func origin(askingFor number: UInt32) -> String? {
+        var (first, ways) = (number, [url(number).origin])
+        while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
+            first = records[Int(first)].referrer
+            ways.append(url(first).origin)
+        }
+        guard let asking = origin(ofWhoNeeds: first), asking != ways[0] else { return nil }
+        let isTainted = zip(ways.dropFirst(), ways).contains { from, to in from != to && from != asking }
+        return isTainted ? nil : asking
+    }
+
+    /// Of the nearest document on the way there, else of where the way begins.
+    private func origin(ofWhoNeeds number: UInt32) -> String? {
+        var next = number
+        repeat {
+            if let origin = origins[next] { return origin }
+            next = records[Int(next)].referrer
+            guard next != Record.nobody else { return nil }
+        } while !records[Int(next)].flags.contains(.isDocument)
+            && (records[Int(next)].referrer != Record.nobody || origins[next] != nil)
+        let document = url(next)
+        return document.isHTTP ? document.origin : nil
+    }
+}
+
+extension Frontier {
+    /// Pages wait for the robots.txt of the host, or soon will.
+    mutating func approachGate(of host: Int) {
+        guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }
+        hosts[host].isGateDue = true
+        gates.add(UInt32(host), at: time)
+    }
+
+    /// What came of asking for a host's robots.txt; a result is where to ask instead, which the caller does at once.
+    mutating func robotsAnswered(
+        host: Int, status: Int, location: WebURL?, body: Span<UInt8>, now: Duration
+    ) -> WebURL? {
+        self.now = now
+        noteAnswer(of: host)
+        let target = hosts[host].gate?.answered(status: status, location: location, body: body, now: now)
+        if target == nil { passGate(of: host) }
+        return target
+    }
+
+    mutating func robotsFailed(host: Int, _ failure: FetchFailure, now: Duration) {
+        self.now = now
+        hosts[host].gate?.failed(
+            failure.description, mayPass: failure.mayPass || failure.kind == .unknownHost, now: now)
+        passGate(of: host)
+    }
+
+    /// Those who wait at a gate go on, or away, once it is known what robots.txt says.
+    private mutating func passGate(of host: Int) {
+        runningCount -= 1
+        hosts[host].isAskingGate = false
+        if hosts[host].gate?.nextFetch != nil {
+            // Who comes later asks again; for nobody it is not asked for.
+            if !hosts[host].atGate.isEmpty { approachGate(of: host) }
+            return
+        }
+        if let delay = hosts[host].gate?.crawlDelay { hosts[host].pace.keep(distance: delay.kept) }
+        let waiting = hosts[host].atGate
+        hosts[host].atGate = []
+        for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
+        for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, mayReach: hosts[host].mayReach) }
+    }
+}

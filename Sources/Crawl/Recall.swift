@@ -1,0 +1,219 @@
+internal import Bundles
+package import Fetch
+internal import Glibc
+internal import Markup
+package import Store
+internal import Web
+
+/// What the store has of what a crawl comes to, and whether its server has to be asked. It belongs to the crawl's thread.
+final class Recall {
+    enum Answer {
+        /// Nothing of use is held.
+        case load(adding: HTTPFields)
+        /// This visit has it already: an earlier run of it was interrupted.
+        case done(StoredResponse)
+        /// Good enough as it is, by the policy.
+        case reuse(StoredResponse)
+        /// The server is asked whether it still holds.
+        case validate(StoredResponse, with: HTTPFields)
+    }
+
+    private let reader: StoreReader
+    private let shelf: BundleShelf
+    private let visit: OpenVisit
+    private let policy: CachePolicy
+    private let rules: CacheRules
+    /// What each number of the store's URLs is to the frontier; by the store's number.
+    private var numbers: [UInt32?] = []
+
+    private static let profile = CacheProfile.private
+
+    /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
+    init?(_ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules) throws(StoreError) {
+        let reader = try StoreReader(folder)
+        let isEmpty = try !reader.holdsAnything()
+        if isEmpty { return nil }
+        self.reader = reader
+        // Who loads everything again does not believe what is held without a look.
+        let provesBytes = policy == .reload || policy == .reloadEndToEnd
+        shelf = try BundleShelf(reader, folder, provesBytes: provesBytes)
+        self.visit = visit
+        self.policy = policy
+        self.rules = rules
+    }
+
+    /// What is to be done about an URL that is due.
+    ///
+    /// - Parameters:
+    ///   - bundle: what it has to be.
+    ///   - origin: of the document that asks for it by CORS; nil where a request names none.
+    ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so again, by the same
+    ///     if the answer varies by it.
+    func answer(
+        for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
+        now: HTTPDate
+    ) throws(StoreError) -> Answer {
+        if let bundle {
+            guard let held = try shelf.response(for: url, as: bundle) else {
+                return .load(adding: HTTPFields().naming(origin: isCORS ? origin() : nil))
+            }
+            return held.visit == visit.id ? .done(held) : .reuse(held)
+        }
+        // What was gone is asked for again: it may be there by now.
+        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
+            return .done(own)
+        }
+        var asking = isCORS ? origin() : nil
+        let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
+        let isAsked = held?.flags.contains(.askedByOrigin) ?? false
+        if isAsked, !isCORS { asking = held?.origin ?? origin() }
+        var usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        // Asked whether it still holds, a server would have damage confirmed.
+        if let body = usable?.body, try shelf.isDamaged(body) { usable = nil }
+        let request = CacheRequest(url: url)
+        let entry = usable?.cacheEntry(profile: Self.profile, rules: rules)
+        switch policy.action(for: request, entry: entry, now: now) {
+        case .serve, .serveAndRefresh:
+            if let usable { return .reuse(usable) }
+        case .validate(let fields):
+            // What is held of a redirect is its target alone, which costs as much as asking.
+            if let usable, !usable.isRedirect {
+                // A confirmation need not repeat what the server says of an origin: the first time it is loaded.
+                let isNews = asking != nil && !isAsked
+                return .validate(usable, with: (isNews ? HTTPFields() : fields).naming(origin: asking))
+            }
+        case .load(let fields):
+            return .load(adding: fields.naming(origin: asking))
+        case .miss:
+            break
+        }
+        return .load(adding: HTTPFields().naming(origin: asking))
+    }
+
+    func holds(_ url: WebURL) throws(StoreError) -> Bool {
+        try reader.response(for: url.href).map { $0.status < 400 } ?? false
+    }
+
+    /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the
+    /// answer is about another version, and the body has to be loaded.
+    func confirmed(_ held: StoredResponse, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
+        guard let url = WebURL(held.href) else { return nil }
+        let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
+        let conclusion = policy.conclusion(
+            of: .answered(answer), for: CacheRequest(url: url),
+            entry: held.cacheEntry(profile: Self.profile, rules: rules),
+            wasConditional: true, profile: Self.profile, rules: rules, now: now)
+        switch conclusion.reply {
+        case .stored(let entry, _): return entry.fields
+        case .received, .loadAgain, .gatewayTimeout: return nil
+        }
+    }
+
+    /// Hands over what the held body links to, first what is known; what `new` gives no number comes as new again. False
+    /// when that was never kept, or by a larder that looked for other links: then the body has to be looked into.
+    func eachLink(
+        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
+    ) throws(StoreError) -> Bool {
+        guard let body = held.body else { return true }
+        if body.format != .opaque, let version = try reader.linkVersion(of: body), version != LinkTable.version {
+            return false
+        }
+        guard let lists = try reader.linkNumbers(of: held) else { return false }
+        var unknown: [(number: Int64, kind: LinkClass)] = []
+        for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
+            for number in numbers {
+                if let heard = self.number(of: number) { known(heard, kind) } else { unknown.append((number, kind)) }
+            }
+        }
+        guard !unknown.isEmpty else { return true }
+        try reader.steadily { () throws(StoreError) in
+            for (number, kind) in unknown { try follow(number, kind, known, new) }
+        }
+        return true
+    }
+
+    /// The frontier's number for one of the store's; nil when it has none yet.
+    private func number(of number: Int64) -> UInt32? {
+        let place = Int(number)
+        return place < numbers.count ? numbers[place] : nil
+    }
+
+    /// How a link was listed.
+    enum LinkClass: CaseIterable {
+        case page, requisite, guess
+
+        var role: Frontier.Role { self == .page ? .page : .requisite }
+    }
+
+    private func follow(
+        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32?
+    ) throws(StoreError) {
+        // One page may list it twice.
+        if let heard = self.number(of: number) { return known(heard, kind) }
+        let place = Int(number)
+        guard let href = try reader.address(of: number), let url = WebURL(href) else { return }
+        if place >= numbers.count {
+            numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
+        }
+        numbers[place] = new(FoundLink(url: url, role: kind.role, isGuess: kind == .guess))
+    }
+}
+
+extension HTTPFields {
+    func naming(origin: String?) -> HTTPFields {
+        guard let origin else { return self }
+        var fields = self
+        fields.set("Origin", origin)
+        return fields
+    }
+}
+
+extension ResponseFlags {
+    package init(_ reach: Reach) {
+        self =
+            switch reach {
+            case .publicNetwork: []
+            case .privateNetwork: .fromPrivateNetwork
+            case .thisMachine: .fromThisMachine
+            }
+    }
+
+    /// Of an answer that has just come.
+    package init(_ exchange: Exchange) {
+        self.init(exchange.reach)
+        if exchange.usedCredentials { insert(.isPrivate) }
+    }
+
+    package var reach: Reach {
+        if contains(.fromThisMachine) { return .thisMachine }
+        return contains(.fromPrivateNetwork) ? .privateNetwork : .publicNetwork
+    }
+}
+
+extension ResponseFlags {
+    /// In whose name it was asked for.
+    init(_ result: FetchResult) {
+        self = []
+        if result.sentFields.contains("Origin") { insert(.askedByOrigin) }
+        if result.exchange?.usedCredentials == true { insert(.isPrivate) }
+    }
+}
+
+extension StoredBody {
+    /// Nil for one of which this larder knows nothing.
+    var format: BodyFormat? { BodyFormat(name: String(Substring(form.utf8.prefix { $0 != UInt8(ascii: ";") }))) }
+}
+
+extension PartialBody {
+    init(_ part: HeldPart) {
+        self.init(path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
+    }
+}
+
+extension ResponseFlags {
+    init(_ directives: PageDirectives) {
+        self = []
+        if directives.contains(.nofollow) { insert(.saysNofollow) }
+        if directives.contains(.noindex) { insert(.saysNoindex) }
+    }
+}

@@ -1,0 +1,245 @@
+internal import Bundles
+internal import Fetch
+internal import Markup
+internal import Store
+internal import System
+internal import Web
+
+/// Threads that scan. Jobs go in, results wait in an inbox, and `wake` tells the owner that some are there.
+final class ScanPool: Sendable {
+    private let jobs = Inbox<ScanJob>()
+    private let results: Inbox<ScanResult>
+    private let threads: [NamedThread]
+
+    init(
+        count: Int, worker: @escaping @Sendable () -> ScanWorker, wake: @escaping @Sendable () -> Void
+    ) throws(StoreError) {
+        let jobs = jobs
+        let results = Inbox<ScanResult>(wake: wake)
+        self.results = results
+        var threads: [NamedThread] = []
+        do throws(SystemError) {
+            for number in 1...max(1, count) {
+                threads.append(
+                    try NamedThread.start("larder-scan-\(number)") {
+                        let worker = worker()
+                        while let job = jobs.next() { results.put(worker.run(job)) }
+                    })
+            }
+        } catch {
+            jobs.close()
+            throw StoreError(error)
+        }
+        self.threads = threads
+    }
+
+    func add(_ job: ScanJob) {
+        jobs.put(job)
+    }
+
+    func takeResults() -> [ScanResult] {
+        results.takeAll()
+    }
+
+    /// Returns when every job is done and every thread has ended.
+    func finish() {
+        jobs.close()
+        for thread in threads { thread.join() }
+    }
+}
+
+/// A response whose links are wanted, and which is to be kept.
+struct ScanJob: Sendable {
+    enum Source: Sendable {
+        /// Fresh from the network.
+        case fetched(FetchedResponse)
+        /// Stored by an earlier run of this visit: nothing to keep, only its links are needed again.
+        case held(StoredResponse)
+    }
+
+    let number: UInt32
+    let url: WebURL
+    let role: Frontier.Role
+    let referrer: String?
+    let source: Source
+    /// Seconds since 1970.
+    let time: Int64
+    var flags: ResponseFlags = []
+    /// What the request said that brought it, by which answers may vary.
+    var sentFields = HTTPFields()
+    /// What it has to be.
+    var required: Bundle?
+    /// Its content is to be told by its words.
+    var wantsWords = false
+
+    /// It is a page that need not be kept, should it ask for that.
+    var mayBeLeftOut = false
+
+    /// What becomes of a login that it turns out to be; nil where nobody looks.
+    var login: LoginWatch?
+
+    enum LoginWatch: Sendable {
+        /// A redirect led there: it stands for the page that was asked for.
+        case wasLedTo
+        /// It does, unless its address says that it is one.
+        case mayBeInPlace
+    }
+
+    /// What the job holds in memory.
+    var byteCount: Int {
+        if case .fetched(let response) = source, case .bytes(let bytes) = response.body { bytes.count } else { 0 }
+    }
+}
+
+/// What a scan found.
+struct ScanResult: Sendable {
+    let number: UInt32
+    /// What the job held in memory.
+    let byteCount: Int
+    var links: [FoundLink] = []
+    /// Nil for what nobody looked into.
+    var format: BodyFormat?
+    /// To know the content of a page again.
+    var print: ContentPrint?
+    /// What it asks of crawlers.
+    var directives: PageDirectives = []
+    /// It was not kept, since it asks for that: only where it leads counts.
+    var isLeftOut = false
+    /// It asks who is there; nil where it does not, or nobody looked.
+    var login: Login?
+    /// There is a field for a password in it.
+    var asksForPassword = false
+
+    enum Login: Sendable {
+        /// It stands for another page, and was not kept.
+        case inPlace
+        /// Its address says so.
+        case byItself
+    }
+
+    /// Its title speaks of nothing being there.
+    var saysNotFound = false
+    /// The rule by which it is not stored.
+    var storageBan: String?
+    /// Why the response was not kept.
+    var refusal: Failure?
+    /// Why the response could not be kept; the crawl ends with it.
+    var failure: StoreError?
+}
+
+/// A link as the frontier wants it: resolved, without its fragment, once for each document.
+struct FoundLink: Sendable, Equatable {
+    /// The page leads on there by itself.
+    var isRefresh = false
+    let url: WebURL
+    let role: Frontier.Role
+    /// It may be no link at all: a string in a script that looks like one.
+    var isGuess = false
+    /// It is a link to a page that is not to be followed from here.
+    var isNofollow = false
+    /// It is asked for by CORS.
+    var isCORS = false
+}
+
+/// The references of one document, each kept once and without its fragment, until its base is known. Its memory is used
+/// again for the next one.
+struct ReferenceList {
+    private struct Reference {
+        let range: Range<Int>
+        let role: Frontier.Role
+        let isRefresh: Bool
+        let flags: LinkFlags
+    }
+
+    /// Those by which links to one document are told apart.
+    private static let telling: LinkFlags = [.ignoresBase, .isGuess, .isNofollow]
+
+    private var bytes: [UInt8] = []
+    private var references: [Reference] = []
+    private var seen: Set<Int> = []
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        references.removeAll(keepingCapacity: true)
+        seen.removeAll(keepingCapacity: true)
+    }
+
+    mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
+        guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else { return }
+        var flags = occurrence.flags.intersection(Self.telling)
+        if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
+        let start = bytes.count
+        reference.withUnsafeBufferPointer { reference in
+            // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
+            let reference = UnsafeBufferPointer(
+                rebasing: reference.prefix(upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
+            var hasher = Hasher()
+            hasher.combine(bytes: UnsafeRawBufferPointer(reference))
+            hasher.combine(role)
+            hasher.combine(flags.rawValue)
+            guard seen.insert(hasher.finalize()).inserted else { return }
+            bytes.append(contentsOf: reference)
+            references.append(
+                Reference(
+                    range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh, flags: flags))
+        }
+    }
+
+    /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a browser.
+    func resolve(
+        against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
+        _ directives: PageDirectives = []
+    ) -> [FoundLink] {
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        var links: [FoundLink] = []
+        links.reserveCapacity(references.count + table.implied.count)
+        let bytes = bytes.span
+        for reference in references {
+            let target = WebURL(
+                utf8: bytes.extracting(reference.range), base: reference.flags.contains(.ignoresBase) ? url : base,
+                queryEncoding: table.encoding)
+            guard let target, !target.isInert else { continue }
+            let isLeft =
+                reference.role == .page
+                && manners.leaves(linkMarked: reference.flags.contains(.isNofollow), on: directives)
+            links.append(
+                FoundLink(
+                    isRefresh: reference.isRefresh, url: target.key, role: reference.role,
+                    isGuess: reference.flags.contains(.isGuess), isNofollow: isLeft,
+                    isCORS: reference.flags.contains(.isCORS)))
+        }
+        for link in table.implied {
+            guard let role = Frontier.Role(link.kind),
+                let target = WebURL(link.reference(fromBodyAt: url.path), base: base), !target.isInert
+            else { continue }
+            links.append(
+                FoundLink(
+                    url: target.key, role: role, isGuess: link.flags.contains(.isGuess),
+                    isNofollow: role == .page && manners.leaves(linkMarked: false, on: directives),
+                    isCORS: link.kind.isCORS(link.flags)))
+        }
+        return links
+    }
+}
+
+extension Frontier.Role {
+    /// Nil for what is never fetched.
+    init?(_ kind: LinkKind) {
+        switch kind.role {
+        // A document inside another one is part of the picture.
+        case .page: self = kind == .frame ? .requisite : .page
+        case .requisite: self = .requisite
+        case .other: return nil
+        }
+    }
+}
+
+extension WebURL {
+    /// Carries its content or its action in itself: there is nothing to fetch.
+    fileprivate var isInert: Bool {
+        switch scheme {
+        case "data", "javascript", "mailto", "tel", "sms", "about", "blob", "urn": true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,319 @@
+public import Web
+
+/// What belongs to a site: which pages are followed, and what is left out.
+///
+/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without a host
+///   (`/blog/**`, `*.pdf`) includes pages on the site's own hosts only; one that names a host leads there.
+/// - What a page needs is followed wherever it is and however deep: neither the extent nor the depth is asked.
+/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes `ads.example.com`
+///   wants nothing from there. What it leaves out is skipped, not missing.
+package struct Scope: Sendable {
+    /// Where a page that asks for longer ones has lost its way.
+    package static let longestURL = 16 * 1024
+
+    private let options: ScopeOptions
+    private let include: [URLPattern]
+    private let exclude: [URLPattern]
+    /// Folders of the site by host; each begins and ends with a slash.
+    private var folders: [String: [String]] = [:]
+    private var domains: Set<String> = []
+    /// Nil where no domain is asked for: the list takes time to read.
+    private let suffixes: PublicSuffixes?
+
+    /// Every page on the hosts of the start URLs, whatever their port or scheme.
+    init(start: [WebURL]) {
+        options = ScopeOptions()
+        include = []
+        exclude = []
+        suffixes = nil
+        for url in start { add(url) }
+    }
+
+    /// Throws when a pattern cannot be read; the error names it.
+    package init(
+        start: [WebURL], options: ScopeOptions, suffixes: @autoclosure () -> PublicSuffixes = .system
+    ) throws(PatternMistake) {
+        self.options = options
+        include = try Self.patterns(options.include)
+        exclude = try Self.patterns(options.exclude)
+        self.suffixes = options.extent == .domain ? suffixes() : nil
+        for url in start { add(url) }
+    }
+
+    private static func patterns(_ texts: [String]) throws(PatternMistake) -> [URLPattern] {
+        var patterns: [URLPattern] = []
+        for text in texts { patterns.append(try URLPattern(text)) }
+        return patterns
+    }
+
+    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True when that
+    /// is news, by which pages that were skipped may be of the site after all.
+    package mutating func startMoved(from: WebURL, to: WebURL) -> Bool {
+        // `/docs` is the folder `/docs/` and not the whole host; only now is that known.
+        if options.extent == .path, to.path == from.path + "/" {
+            folders[from.host] = folders[from.host]?.filter { $0 != Self.folder(of: from) } ?? []
+            folders[from.host]?.append(to.path)
+        }
+        return add(to)
+    }
+
+    /// True when that is news.
+    @discardableResult
+    private mutating func add(_ url: WebURL) -> Bool {
+        var isNews = false
+        if let domain = suffixes?.registrableDomain(of: url.host) { isNews = domains.insert(domain).inserted }
+        let folder = options.extent == .path ? Self.folder(of: url) : "/"
+        guard folders[url.host]?.contains(folder) != true else { return isNews }
+        folders[url.host, default: []].append(folder)
+        return true
+    }
+
+    private static func folder(of url: WebURL) -> String {
+        guard let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "/" }
+        return String(url.path[...slash])
+    }
+}
+
+extension Scope {
+    /// Whether a page so many links away from the start is followed, and why.
+    package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
+        if let reason = reasonToRefuse(url) { return .skipped(reason) }
+        guard let rule = extentRule(for: url) ?? inclusion(of: url) else { return .skipped(tooFar) }
+        if let deepest = options.depth, depth > deepest { return .skipped(.tooDeep(deepest)) }
+        return .followed(by: rule)
+    }
+
+    package func verdict(onRequisite url: WebURL) -> ScopeVerdict {
+        reasonToRefuse(url).map(ScopeVerdict.skipped) ?? .followed(by: .requisite)
+    }
+
+    /// Whether it matters how many links away from the start a page is.
+    var limitsDepth: Bool { options.depth != nil }
+
+    var deepest: Int? { options.depth }
+
+    /// A start URL is what the user asked for: only what cannot be fetched at all is refused.
+    package func verdict(onStart url: WebURL) -> ScopeVerdict {
+        url.isHTTP ? .followed(by: .start) : .skipped(.scheme)
+    }
+
+    /// What holds for pages and for what they need.
+    private func reasonToRefuse(_ url: WebURL) -> SkipReason? {
+        guard url.isHTTP else { return .scheme }
+        guard url.href.utf8.count <= Self.longestURL else { return .longURL }
+        return exclude.first { $0.matches(url) }.map { .excluded($0.text) }
+    }
+
+    private func extentRule(for url: WebURL) -> ScopeRule? {
+        switch options.extent {
+        case .host: folders[url.host] == nil ? nil : .host(url.host)
+        case .path: folder(holding: url).map { .folder(url.host + $0) }
+        case .domain: domain(of: url).map { .domain($0) } ?? (folders[url.host] == nil ? nil : .host(url.host))
+        }
+    }
+
+    private func folder(holding url: WebURL) -> String? {
+        guard let folders = folders[url.host] else { return nil }
+        let path = url.path
+        return folders.first { path.utf8.starts(with: $0.utf8) || $0.utf8.dropLast().elementsEqual(path.utf8) }
+    }
+
+    /// The site's domain that the host belongs to.
+    private func domain(of url: WebURL) -> String? {
+        let host = url.host
+        if domains.contains(host) { return host }
+        // The list is only asked about a host that may be one of ours: most links elsewhere are not.
+        guard domains.contains(where: { host.hasSuffix($0) }) else { return nil }
+        return suffixes?.registrableDomain(of: host).flatMap { domains.contains($0) ? $0 : nil }
+    }
+
+    private func inclusion(of url: WebURL) -> ScopeRule? {
+        let pattern = include.first { pattern in
+            switch pattern.reach(in: url) {
+            case .host: true
+            case .path: folders[url.host] != nil || domain(of: url) != nil
+            case nil: false
+            }
+        }
+        return pattern.map { .included($0.text) }
+    }
+
+    private var tooFar: SkipReason {
+        switch options.extent {
+        case .host: .otherHost
+        case .path: .otherFolder
+        case .domain: .otherDomain
+        }
+    }
+}
+
+/// Links that end a session: whoever follows one goes on as nobody, and hears so of every page after.
+enum SessionEnd {
+    /// Whether the last word of the path, or a word of the query, says so in one of the great languages.
+    static func isAt(_ url: WebURL) -> Bool {
+        let segments = url.path.utf8.split(separator: UInt8(ascii: "/"))
+        if let last = segments.last {
+            let name = last.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ";") }
+            if isEnd(name) { return true }
+        }
+        guard let query = url.query else { return false }
+        return query.utf8.split { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }
+            .contains { isEnd($0) }
+    }
+
+    private static func isEnd(_ word: some Collection<UInt8>) -> Bool {
+        let bytes = Array(word.prefix(longest + 1))
+        guard (3...longest).contains(bytes.count) else { return false }
+        let plain = [UInt8](percentDecoding: bytes.span).filter { !separators.contains($0) }
+        return words.contains(String(decoding: plain, as: UTF8.self).lowercased())
+    }
+
+    private static let longest = 64
+    private static let separators = "-_+ ".utf8
+
+    private static let words: Set<String> = [
+        "logout", "logoff", "logmeout", "signout", "signoff", "userlogout", "endsession", "disconnect",
+        "abmelden", "ausloggen", "deconnexion", "déconnexion", "deconnecter", "déconnecter", "sedeconnecter",
+        "cerrarsesion", "cerrarsesión", "desconectar", "desconectarse", "sair", "terminarsessao", "terminarsessão",
+        "esci", "disconnetti", "uitloggen", "afmelden", "wyloguj", "loggaut", "loggut", "logud", "kirjauduulos",
+        "odhlasit", "odhlásit", "odhlaseni", "odhlášení", "kijelentkezes", "kijelentkezés", "cikis", "çıkış",
+        "oturumukapat", "выход", "выйти", "вийти", "exitsession", "退出", "退出登录", "登出", "注销", "ログアウト",
+        "로그아웃", "تسجيلالخروج", "keluar", "dangxuat", "đăngxuất",
+    ]
+}
+
+/// Which pages belong to a site. What they need is fetched from wherever it is.
+public struct ScopeOptions: Sendable, Equatable {
+    public var extent = SiteExtent.host
+    /// Patterns of pages that are followed as well: `/blog/**`, `*.pdf`, `docs.example.com`, `regex:[0-9]{4}$`.
+    public var include: [String] = []
+    /// Patterns of what is never asked for, pages or not; they outweigh everything else.
+    public var exclude: [String] = []
+    /// How many links away from a start URL a page may be; the start itself is none away. Nil for any number.
+    public var depth: Int?
+
+    public init(extent: SiteExtent = .host, include: [String] = [], exclude: [String] = [], depth: Int? = nil) {
+        self.extent = extent
+        self.include = include
+        self.exclude = exclude
+        self.depth = depth
+    }
+}
+
+/// Whether something is asked for, and by which rule.
+package enum ScopeVerdict: Sendable, Hashable, CustomStringConvertible {
+    case followed(by: ScopeRule)
+    case skipped(SkipReason)
+
+    package var isFollowed: Bool {
+        switch self {
+        case .followed: true
+        case .skipped: false
+        }
+    }
+
+    package var description: String {
+        switch self {
+        case .followed(let rule): "followed: \(rule)"
+        case .skipped(let reason): "skipped: \(reason.name)"
+        }
+    }
+}
+
+/// Why something is asked for.
+package enum ScopeRule: Sendable, Hashable, CustomStringConvertible {
+    case start
+    /// What a page needs is followed wherever it is.
+    case requisite
+    case host(String)
+    /// A host and a folder on it, `example.com/docs/`.
+    case folder(String)
+    case domain(String)
+    /// The pattern that includes it, as the user wrote it.
+    case included(String)
+
+    package var description: String {
+        switch self {
+        case .start: "a start URL"
+        case .requisite: "a page needs it"
+        case .host(let host): "on \(host)"
+        case .folder(let folder): "under \(folder)"
+        case .domain(let domain): "on the domain \(domain)"
+        case .included(let pattern): "included by \(pattern)"
+        }
+    }
+}
+
+/// Why something that was linked was not asked for.
+package enum SkipReason: Sendable, Hashable {
+    /// A page on a host that the scope leaves out.
+    case otherHost
+    case otherDomain
+    case otherFolder
+    /// A page that lies further from the start than this many links.
+    case tooDeep(Int)
+    /// The pattern that excludes it, as the user wrote it.
+    case excluded(String)
+    /// Neither http nor https.
+    case scheme
+    case longURL
+    /// The rule of robots.txt, with its line.
+    case robots(String)
+    /// Why it is not known what robots.txt says.
+    case robotsUnknown(String)
+    /// The page that links there, or the link, asks that it is not followed.
+    case nofollow
+    /// It asks not to be kept, and was read for its links alone.
+    case noindex
+    /// A rule of the user's says that it is not stored: the rule.
+    case unstored(String)
+    /// A sitemap that sitemaps lead to, further than the standard has it.
+    case nestedSitemap
+    /// It would end the session that the user gave.
+    case sessionEnd
+    /// One crawl is not kept busy by it any longer.
+    case bound(CrawlBound)
+    /// What may be no link at all, where such are not tried.
+    case guess
+    /// It is on the air, or never comes to its end: why.
+    case endless(String)
+    /// A server missed it, and whoever asked for it there may not lead so far.
+    case refused(String)
+    indirect case limit(CrawlLimits.Reached)
+    indirect case trap(TrapReason)
+
+    /// Another way to it may be short enough.
+    var isOfDepth: Bool {
+        if case .tooDeep = self { true } else { false }
+    }
+
+    /// It would have been fetched, had the run been allowed more.
+    package var isOfLimit: Bool {
+        if case .limit = self { true } else { false }
+    }
+
+    package var name: String {
+        switch self {
+        case .otherHost: "on another host"
+        case .otherDomain: "on another domain"
+        case .otherFolder: "outside the start's folder"
+        case .tooDeep(let depth): "deeper than --depth \(depth)"
+        case .excluded(let pattern): "excluded by \(pattern)"
+        case .scheme: "not http or https"
+        case .longURL: "an URL longer than \(Scope.longestURL) bytes"
+        case .robots(let rule): "robots.txt says \(rule)"
+        case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
+        case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
+        case .noindex: "says noindex: read for its links and not kept"
+        case .unstored(let rule): "not to be stored, by the rule \"\(rule)\""
+        case .nestedSitemap: "a sitemap in sitemaps of sitemaps: further or more than are read"
+        case .sessionEnd: "it would end the session; name it as an URL of its own to fetch it all the same"
+        case .bound(let bound): bound.description
+        case .guess: "no sure link"
+        case .endless(let reason): reason
+        case .refused(let refusal): refusal
+        case .limit(let reached): reached.description
+        case .trap(let reason): reason.description
+        }
+    }
+}

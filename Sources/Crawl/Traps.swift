@@ -1,0 +1,323 @@
+package import Web
+
+/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in folders,
+/// combinations of parameters.
+///
+/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when they
+/// repeat each other. First such pages are slowed, which is to say asked for after all others; when they go on like
+/// that, they are stopped, for good.
+struct Traps: Sendable {
+    enum Verdict: Sendable, Equatable {
+        case fine
+        case slowed(TrapReason)
+        case stopped(TrapReason)
+    }
+
+    private var patterns = PatternTable()
+    private var contents = SeenContents()
+    /// What pages said beside their links.
+    private var skeletons = SeenContents()
+    /// What is slowed or stopped, by the key of its shape.
+    private var flagged: [UInt64: Verdict] = [:]
+    /// Among them are those of words.
+    private var hasRare = false
+
+    private static let mostFlagged = 1024
+    /// From so many pages of numbers of the same size on, it is worth to look at their words.
+    private static let pagesToLook = 64
+    private static let pagesOfParameters = 500
+
+    /// How many pages it takes, and what share of them has to be alike.
+    private static func threshold(_ kind: TrapReason.Kind) -> (
+        slow: Int, slowShare: Double, stop: Int, stopShare: Double
+    ) {
+        switch kind {
+        case .repetition: (32, 0.6, 96, 0.9)
+        case .calendar: (24, 0.8, 96, 0.9)
+        case .depth: (8, 0.5, 24, 0.7)
+        case .parameters: (pagesOfParameters, 0, .max, 1)
+        case .keys: (32, 0.6, 96, 0.9)
+        case .words: (24, 0.8, 192, 0.9)
+        }
+    }
+
+    /// Whether a page's content is to be told by its words, which takes a while: only where its URL looks like a trap.
+    func wantsWords(of url: WebURL) -> Bool {
+        let shape = URLShape(url)
+        guard shape.traits.isDisjoint(with: [.dates, .loops, .keys, .manyParameters]) else { return true }
+        if isRare(shape) { return shape.key >> 32 % Self.rarePagesForSample == 0 }
+        guard shape.traits.contains(.numbers), let record = patterns.record(shape.key) else { return false }
+        return record.pages >= Self.pagesToLook && record.isUniform
+    }
+
+    /// A shape that hardly any page has. Of such pages one in so many is looked at.
+    private static let rarePages = 3
+    private static let rarePagesForSample: UInt64 = 16
+
+    /// One shape for all those of a host that hardly come twice.
+    private static func rareKey(_ url: WebURL) -> UInt64 { Mixing.mix("*\(url.origin)".utf8) }
+
+    private func isRare(_ shape: URLShape) -> Bool {
+        shape.traits.isEmpty && patterns.record(shape.key).map { $0.pages < Self.rarePages } ?? true
+    }
+
+    /// Nothing is slowed or stopped.
+    var isQuiet: Bool { flagged.isEmpty }
+
+    /// Asked when an URL is heard of, and again when its turn comes.
+    func verdict(on url: WebURL) -> Verdict {
+        if flagged.isEmpty { return .fine }
+        let shape = URLShape(url)
+        if let verdict = flagged[shape.key] { return verdict }
+        guard hasRare, isRare(shape) else { return .fine }
+        return flagged[Self.rareKey(url)] ?? .fine
+    }
+
+    /// Whether a page with the same content was told of lately.
+    func hasSeen(_ print: ContentPrint) -> Bool { contents.contains(print.digest) }
+
+    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on further
+    /// ones like it.
+    @discardableResult
+    mutating func fetched(
+        _ url: WebURL, _ print: ContentPrint, newPages: some Sequence<WebURL>, bringsMore: Bool = false
+    ) -> Verdict {
+        let shape = URLShape(url)
+        // What says nothing, and needs nothing new.
+        let isEmpty = print.skeleton.map { skeletons.insert($0) && !bringsMore } ?? false
+        if print.skeleton != nil, isRare(shape) { lookAtRare(url, shape, print, isEmpty, newPages) }
+        var (links, toItself) = (0, 0)
+        // Where pages lead to tells only of these; for others it costs more than all the rest.
+        if !shape.traits.isDisjoint(with: [.dates, .manyParameters, .keys]) {
+            for page in newPages {
+                links += 1
+                let target = URLShape(page)
+                // A calendar's days are of it as its months are.
+                let isDay = shape.traits.contains(.dates) && target.traits.contains(.dates) && target.endsInDate
+                if target.key == shape.key || isDay { toItself += 1 }
+            }
+        }
+        let isRepeated = contents.insert(print.digest)
+        // Products differ by little more than their names, and are no trap: only dates and loops are judged by
+        // likeness.
+        let nearness = !shape.traits.isDisjoint(with: [.dates, .loops])
+        let record = patterns.update(shape.key) { record in
+            record.add(
+                print, isRepeated: isRepeated, nearness: nearness,
+                isEmpty: isEmpty && !shape.traits.isDisjoint(with: [.dates, .loops, .keys]), newLinks: links,
+                toItself: toItself)
+        }
+        guard let record else { return .fine }
+        if case .stopped(let reason)? = flagged[shape.key] { return .stopped(reason) }
+        let verdict = judge(record, shape)
+        if verdict == .fine {
+            flagged[shape.key] = nil
+        } else if flagged.count < Self.mostFlagged || flagged[shape.key] != nil {
+            flagged[shape.key] = verdict
+        }
+        return verdict
+    }
+
+    private mutating func lookAtRare(
+        _ url: WebURL, _ shape: URLShape, _ print: ContentPrint, _ isEmpty: Bool, _ newPages: some Sequence<WebURL>
+    ) {
+        var (links, toItself) = (0, 0)
+        for page in newPages {
+            links += 1
+            if isRare(URLShape(page)) { toItself += 1 }
+        }
+        let key = Self.rareKey(url)
+        let record = patterns.update(key) { record in
+            record.add(print, isRepeated: false, nearness: false, isEmpty: isEmpty, newLinks: links, toItself: toItself)
+        }
+        guard let record else { return }
+        if case .stopped? = flagged[key] { return }
+        let (slow, slowShare, stop, stopShare) = Self.threshold(.words)
+        let reason = TrapReason(
+            kind: .words, pattern: url.host + "/…", pages: record.pages, alike: record.empty)
+        if !record.leadsToItself || record.newLinks < record.pages {
+            flagged[key] = nil
+        } else if record.pages >= stop, record.emptyShare >= stopShare {
+            flagged[key] = .stopped(reason)
+        } else if record.pages >= slow, record.emptyShare >= slowShare {
+            flagged[key] = .slowed(reason)
+        } else {
+            flagged[key] = nil
+        }
+        hasRare = hasRare || flagged[key] != nil
+    }
+
+    /// What was stopped, to be told in a report.
+    var stopped: [TrapReason] {
+        flagged.values.compactMap { verdict in
+            switch verdict {
+            case .stopped(let reason): reason
+            case .slowed, .fine: nil
+            }
+        }.sorted { $0.pattern < $1.pattern }
+    }
+
+    private func judge(_ record: PatternRecord, _ shape: URLShape) -> Verdict {
+        guard let kind = Self.kind(of: record, shape.traits) else { return .fine }
+        let threshold = Self.threshold(kind)
+        // That a page says little tells only of what leads to more of the same.
+        let isWorse = kind != .repetition && kind != .parameters && record.emptyShare > record.alikeShare
+        let (share, alike) = isWorse ? (record.emptyShare, record.empty) : (record.alikeShare, record.alike)
+        let reason = TrapReason(kind: kind, pattern: shape.text, pages: record.pages, alike: alike)
+        if record.pages >= threshold.stop, share >= threshold.stopShare { return .stopped(reason) }
+        if record.pages >= threshold.slow, share >= threshold.slowShare { return .slowed(reason) }
+        return .fine
+    }
+
+    /// What kind of trap the pattern would be.
+    private static func kind(of record: PatternRecord, _ traits: URLShape.Traits) -> TrapReason.Kind? {
+        if traits.contains(.loops) { return .depth }
+        if traits.contains(.dates), record.leadsToItself { return .calendar }
+        if traits.contains(.keys), record.leadsToItself, record.newLinks >= record.pages { return .keys }
+        let isFruitless = traits.contains(.manyParameters) && record.leadsToItself && record.newLinks >= record.pages
+        if isFruitless, record.pages >= pagesOfParameters, record.alikeShare < 0.6 { return .parameters }
+        return .repetition
+    }
+}
+
+/// Why pages of a pattern are asked for later, or no longer.
+package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        /// Different URLs, the same content.
+        case repetition
+        /// Dates without an end, and nothing happens on them.
+        case calendar
+        /// Folders in folders of the same names.
+        case depth
+        /// Ever new combinations of parameters.
+        case parameters
+        /// Ever new keys, and nothing is said behind them.
+        case keys
+        /// Ever new words, each a page that says nothing.
+        case words
+    }
+
+    package var kind: Kind
+    /// See `URLShape`.
+    package var pattern: String
+    /// How many of its pages were looked at, and how many of them were as others had been.
+    package var pages: Int
+    package var alike: Int
+
+    /// What the pages of a trap have in common, of this one.
+    package static func pattern(of url: WebURL) -> String { URLShape(url).text }
+
+    package var description: String {
+        switch kind {
+        case .repetition: "a trap: \(alike) of \(pages) pages like \(pattern) repeat others"
+        case .calendar: "a calendar without an end: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .depth: "folders without an end: \(alike) of \(pages) pages like \(pattern) are alike"
+        case .keys: "keys without an end: \(alike) of \(pages) pages like \(pattern) say nothing of their own"
+        case .words: "words without an end: \(alike) of \(pages) pages that were looked at in \(pattern) say nothing"
+        case .parameters: "parameters without an end: \(pages) pages like \(pattern) lead to little else"
+        }
+    }
+}
+
+/// What the pages of one shape were like so far.
+struct PatternRecord: Sendable {
+    let key: UInt64
+    private(set) var pages = 0
+    /// Those that repeat what another page said, or say nearly the same as the one before.
+    private(set) var alike = 0
+    /// The share of those lately, from 0 to 1.
+    private(set) var alikeShare = 0.0
+    /// The same of those that say nothing of their own.
+    private(set) var empty = 0
+    private(set) var emptyShare = 0.0
+    /// Pages that these were the first to link to, and how many of them have the same shape.
+    private(set) var newLinks = 0
+    private(set) var newLinksToItself = 0
+    private var last: ContentPrint?
+    private var meanSize = 0.0
+    private var sizeDeviation = 0.0
+
+    /// About so many pages count for the share.
+    private static let memory = 32.0
+
+    init(key: UInt64) {
+        self.key = key
+    }
+
+    /// All of its pages have nearly the same size.
+    var isUniform: Bool { pages > 8 && sizeDeviation < meanSize * 0.02 }
+
+    var leadsToItself: Bool { newLinks > 0 && newLinksToItself * 20 >= newLinks * 19 }
+
+    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it also
+    /// counts as alike when it nearly is what the page before was; `isEmpty` that it says nothing of its own.
+    mutating func add(
+        _ print: ContentPrint, isRepeated: Bool, nearness: Bool, isEmpty: Bool = false, newLinks: Int, toItself: Int
+    ) {
+        let isNear = nearness && (last?.isAlike(print, differingBits: 3, differingSize: 0.02) ?? false)
+        let isOfSize = nearness && print.words == nil && print.skeleton == nil && isOfUsualSize(print)
+        let isAlike = isRepeated || isNear || isOfSize
+        pages += 1
+        if isAlike { alike += 1 }
+        if isEmpty { empty += 1 }
+        alikeShare += ((isAlike ? 1 : 0) - alikeShare) / min(Double(pages), Self.memory)
+        emptyShare += ((isEmpty ? 1 : 0) - emptyShare) / min(Double(pages), Self.memory)
+        let step = 1 / min(Double(pages), Self.memory)
+        let distance = Double(print.byteCount) - meanSize
+        meanSize += distance * step
+        sizeDeviation += (abs(distance) - sizeDeviation) * (pages == 1 ? 0 : step)
+        self.newLinks += newLinks
+        newLinksToItself += toItself
+        last = print
+    }
+
+    /// Where nobody looked at the words, the size has to tell.
+    private func isOfUsualSize(_ print: ContentPrint) -> Bool {
+        pages > 0 && abs(Double(print.byteCount) - meanSize) <= meanSize * 0.005 + 16
+    }
+}
+
+/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A shape that
+/// finds all of them taken wears down the weakest, so that one that comes often stays among thousands that come once.
+struct PatternTable: Sendable {
+    private struct Place {
+        var record: PatternRecord
+        var credit: Int
+    }
+
+    private var places: [Place?] = []
+
+    private static let ways = 4
+    private static let sets = 1024
+
+    /// The record of the shape, new when it had none; nil when every place is taken by shapes that come more often.
+    mutating func update(_ key: UInt64, _ change: (inout PatternRecord) -> Void) -> PatternRecord? {
+        if places.isEmpty { places = [Place?](repeating: nil, count: Self.ways * Self.sets) }
+        let first = Int(key % UInt64(Self.sets)) * Self.ways
+        let candidates = first..<first + Self.ways
+        let known = candidates.first { places[$0]?.record.key == key }
+        guard let index = known ?? freePlace(among: candidates) else { return nil }
+        var place = places[index] ?? Place(record: PatternRecord(key: key), credit: 0)
+        place.credit += 1
+        change(&place.record)
+        places[index] = place
+        return place.record
+    }
+
+    func record(_ key: UInt64) -> PatternRecord? {
+        guard !places.isEmpty else { return nil }
+        let first = Int(key % UInt64(Self.sets)) * Self.ways
+        return places[first..<first + Self.ways].lazy.compactMap { $0?.record }.first { $0.key == key }
+    }
+
+    private mutating func freePlace(among candidates: Range<Int>) -> Int? {
+        if let empty = candidates.first(where: { places[$0] == nil }) { return empty }
+        guard let weakest = candidates.min(by: { credit($0) < credit($1) }) else { return nil }
+        places[weakest]?.credit -= 1
+        guard credit(weakest) <= 0 else { return nil }
+        places[weakest] = nil
+        return weakest
+    }
+
+    private func credit(_ index: Int) -> Int { places[index]?.credit ?? 0 }
+}

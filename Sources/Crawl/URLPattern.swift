@@ -1,0 +1,151 @@
+internal import Glibc
+package import Web
+
+/// A pattern of URLs as a user writes it to include or exclude them.
+///
+/// - `regex:EXPRESSION`: an extended regular expression of POSIX, looked for anywhere in the URL;
+/// - `https://example.com/docs/**`, `example.com/docs/**`, `/docs/**`: a glob of the URL, the place or the path, see
+///   `URLGlob`;
+/// - `*.pdf`, `ads.example.com`, without a slash: a glob of the file's name or of the host.
+package struct URLPattern: Sendable {
+    /// How much of an URL a pattern speaks of.
+    enum Reach {
+        /// The host too: it means what is there, and nothing elsewhere.
+        case host
+        /// The path alone.
+        case path
+    }
+
+    /// As it was written.
+    package let text: String
+    private let form: Form
+
+    private enum Form: Sendable {
+        case glob(URLGlob, Reach)
+        case name(host: URLGlob, atRoot: URLGlob, below: URLGlob)
+        case expression(RegularExpression)
+    }
+
+    private static let expressionPrefix = "regex:"
+
+    /// Throws when the pattern is empty, longer than a kilobyte, or a regular expression that is none.
+    package init(_ text: String) throws(PatternMistake) {
+        guard !text.isEmpty else { throw .empty }
+        self.text = text
+        if text.hasPrefix(Self.expressionPrefix) {
+            do throws(PatternMistake) {
+                form = .expression(try RegularExpression(String(text.dropFirst(Self.expressionPrefix.count))))
+            } catch {
+                throw error.naming(text)
+            }
+        } else if text.utf8.contains(UInt8(ascii: "/")) {
+            guard let glob = URLGlob(text) else { throw .tooLong(text) }
+            form = .glob(glob, text.utf8.first == UInt8(ascii: "/") ? .path : .host)
+        } else {
+            guard let host = URLGlob(text), let atRoot = URLGlob("/\(text)"), let below = URLGlob("/**/\(text)") else {
+                throw .tooLong(text)
+            }
+            form = .name(host: host, atRoot: atRoot, below: below)
+        }
+    }
+
+    /// What the pattern matches of the URL; nil when it does not match.
+    func reach(in url: WebURL) -> Reach? {
+        switch form {
+        case .glob(let glob, let reach): glob.matches(url) ? reach : nil
+        case .name(let host, let atRoot, let below):
+            host.matches(url) ? .host : atRoot.matches(url) || below.matches(url) ? .path : nil
+        case .expression(let expression): expression.matches(url.key.href) ? .host : nil
+        }
+    }
+
+    package func matches(_ url: WebURL) -> Bool { reach(in: url) != nil }
+}
+
+extension PatternMistake {
+    /// The same about the whole pattern instead of a part of it.
+    fileprivate func naming(_ pattern: String) -> PatternMistake {
+        switch self {
+        case .empty: .empty
+        case .tooLong: .tooLong(pattern)
+        case .expression(_, let reason): .expression(pattern, reason: reason)
+        }
+    }
+}
+
+/// An extended regular expression of POSIX, compiled once; any thread may ask it.
+///
+/// It is compiled for the "C" locale, in which Larder runs: one byte is one character, and URLs are ASCII.
+final class RegularExpression: @unchecked Sendable {
+    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a lock of
+    // its own, as POSIX demands.
+    private let compiled: UnsafeMutablePointer<regex_t>
+
+    static let longestText = 1024
+    /// Longer subjects are not looked at: matching may take time in proportion to their length and the expression's.
+    static let longestSubject = 16 * 1024
+    /// Nested repetitions multiply, and every copy takes memory when the expression is compiled.
+    private static let mostCopies = 1000
+
+    init(_ text: String) throws(PatternMistake) {
+        guard text.utf8.count <= Self.longestText else { throw .tooLong(text) }
+        if let reason = Self.objection(to: Array(text.utf8)) { throw .expression(text, reason: reason) }
+        let compiled = UnsafeMutablePointer<regex_t>.allocate(capacity: 1)
+        compiled.initialize(to: regex_t())
+        let code = regcomp(compiled, text, REG_EXTENDED | REG_NOSUB)
+        guard code == 0 else {
+            var message = [CChar](repeating: 0, count: 256)
+            regerror(code, compiled, &message, message.count)
+            compiled.deallocate()
+            let bytes = message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            throw .expression(text, reason: String(decoding: bytes, as: UTF8.self))
+        }
+        self.compiled = compiled
+    }
+
+    deinit {
+        regfree(compiled)
+        compiled.deallocate()
+    }
+
+    /// Whether the expression matches anywhere in the text.
+    func matches(_ text: String) -> Bool {
+        text.utf8.count <= Self.longestSubject && regexec(compiled, text, 0, nil, 0) == 0
+    }
+
+    /// What POSIX would let pass and no crawl should run into.
+    private static func objection(to bytes: [UInt8]) -> String? {
+        if bytes.isEmpty { return "it is empty" }
+        if bytes.contains(0) { return "it has a NUL in it" }
+        for (byte, next) in zip(bytes, bytes.dropFirst()) where byte == UInt8(ascii: "\\") {
+            // A match may take exponential time with them.
+            if next.isASCIIDigit { return "references to groups are not supported" }
+        }
+        var copies = 1
+        for part in bytes.split(separator: UInt8(ascii: "{"), omittingEmptySubsequences: false).dropFirst() {
+            let numbers = part.prefix { $0 != UInt8(ascii: "}") }.split(separator: UInt8(ascii: ","))
+            let most = numbers.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
+            guard most <= mostCopies else { return "it repeats too often" }
+            copies *= max(1, most)
+            guard copies <= mostCopies else { return "it repeats too often" }
+        }
+        return nil
+    }
+}
+
+/// Why a pattern of URLs cannot be used.
+package enum PatternMistake: Error, Sendable, Equatable, CustomStringConvertible {
+    case empty
+    case tooLong(String)
+    case expression(String, reason: String)
+
+    package var description: String {
+        switch self {
+        case .empty: "a pattern is empty: write one like *.pdf, /docs/** or regex:[0-9]{4}$"
+        case .tooLong(let text):
+            "the pattern \(text.prefix(40))… is too long: a kilobyte is the most; write several shorter ones"
+        case .expression(let text, let reason):
+            "\(text) is no regular expression: \(reason); write one like regex:[0-9]{4}$"
+        }
+    }
+}

@@ -1,0 +1,346 @@
+internal import Web
+
+/// What the URLs that one rule of a server makes have in common: `example.com/cal/{year}/{month}/?view={text}`.
+///
+/// In the path, numbers, dates and what looks like a key stand for others of their kind, words for themselves; a folder
+/// that comes three times or more stands once, with `…` behind it. Of the query the names of the parameters are kept,
+/// in the order of the alphabet, and the kind of their values; from four names on it is `{many}`.
+struct URLShape: Sendable, Hashable {
+    struct Traits: OptionSet, Sendable, Hashable {
+        let rawValue: UInt8
+
+        /// A date is part of it.
+        static let dates = Traits(rawValue: 1)
+        /// Folders in folders of the same names.
+        static let loops = Traits(rawValue: 2)
+        /// Keys, as sessions have them.
+        static let keys = Traits(rawValue: 4)
+        static let numbers = Traits(rawValue: 8)
+        static let manyParameters = Traits(rawValue: 16)
+    }
+
+    private let bytes: [UInt8]
+    let traits: Traits
+    /// The same for the same shape in every run.
+    let key: UInt64
+
+    private static let mostSegments = 24
+    private static let mostParameters = 64
+    private static let repetitionsOfLoop = 3
+    private static let manyParameters = 4
+
+    init(_ url: WebURL) {
+        let href = Array(url.key.href.utf8)
+        var writer = Writer()
+        // What no one fetches has no path that would tell anything.
+        let host = url.isHTTP ? url.scheme.utf8.count + "://".utf8.count : href.count
+        let path = href[host...].firstIndex(of: UInt8(ascii: "/")) ?? href.count
+        let query = href[path...].firstIndex(of: UInt8(ascii: "?")) ?? href.count
+        writer.bytes.append(contentsOf: href[host..<path])
+        writer.append(path: href[path..<query])
+        if query < href.count { writer.append(query: href[(query + 1)...]) }
+        bytes = writer.bytes
+        traits = writer.traits
+        key = Mixing.mix(bytes)
+    }
+
+    /// Its last word is the date, or another thing that stands for its kind.
+    var endsInDate: Bool { bytes.last == UInt8(ascii: "}") || bytes.suffix(2).elementsEqual("}/".utf8) }
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    static func == (left: URLShape, right: URLShape) -> Bool { left.bytes == right.bytes }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(key) }
+}
+
+extension URLShape {
+    private struct Writer {
+        var bytes: [UInt8] = []
+        var traits: Traits = []
+
+        init() { bytes.reserveCapacity(128) }
+
+        /// The path begins with a slash, or is empty.
+        mutating func append(path: ArraySlice<UInt8>) {
+            let start = bytes.count
+            var ends: [Int] = []
+            var date = DatePath()
+            var rest = path.dropFirst()
+            while ends.count < mostSegments, !path.isEmpty {
+                let segment = rest.prefix { $0 != UInt8(ascii: "/") }
+                let behind = rest[segment.endIndex...].dropFirst()
+                bytes.append(UInt8(ascii: "/"))
+                if let part = date.part(segment, before: behind.prefix { $0 != UInt8(ascii: "/") }) {
+                    traits.insert(.dates)
+                    bytes.append(contentsOf: part.utf8)
+                } else {
+                    URLWord.appendShape(of: segment, to: &bytes, &traits)
+                }
+                ends.append(bytes.count)
+                if segment.endIndex == path.endIndex { break }
+                rest = behind
+                if ends.count == mostSegments {
+                    bytes.append(contentsOf: "/…".utf8)
+                    traits.insert(.loops)
+                }
+            }
+            if ends.count >= repetitionsOfLoop { collapseLoops(from: start, ends) }
+        }
+
+        /// A segment that comes three times or more is kept where it came first.
+        private mutating func collapseLoops(from start: Int, _ ends: [Int]) {
+            func segment(_ index: Int) -> ArraySlice<UInt8> {
+                bytes[(index == 0 ? start : ends[index - 1])..<ends[index]]
+            }
+            func count(_ index: Int) -> Int {
+                segment(index).count > 1 ? ends.indices.count { segment($0) == segment(index) } : 1
+            }
+            let counts = ends.indices.map(count)
+            guard counts.contains(where: { $0 >= repetitionsOfLoop }) else { return }
+            var kept = Array(bytes[..<start])
+            for index in ends.indices {
+                let isLoop = counts[index] >= repetitionsOfLoop
+                if isLoop, (0..<index).contains(where: { segment($0) == segment(index) }) { continue }
+                kept.append(contentsOf: segment(index))
+                guard isLoop else { continue }
+                kept.append(contentsOf: "…".utf8)
+                // Numbers in numbers are how archives are sorted.
+                if !segment(index).contains(UInt8(ascii: "{")) { traits.insert(.loops) }
+            }
+            kept.append(contentsOf: bytes[ends[ends.count - 1]...])
+            bytes = kept
+        }
+
+        mutating func append(query: ArraySlice<UInt8>) {
+            var parameters: [[UInt8]] = []
+            for parameter in query.split(separator: UInt8(ascii: "&")).prefix(mostParameters) {
+                let name = parameter.prefix { $0 != UInt8(ascii: "=") }
+                var shape: [UInt8] = []
+                URLWord.appendShape(of: name, to: &shape, &traits)
+                if name.count < parameter.count {
+                    shape.append(UInt8(ascii: "="))
+                    let value = parameter.dropFirst(name.count + 1)
+                    shape.append(contentsOf: URLWord.kind(ofValue: value, named: name, &traits).utf8)
+                }
+                if !parameters.contains(shape) { parameters.append(shape) }
+            }
+            bytes.append(UInt8(ascii: "?"))
+            if parameters.count >= manyParameters {
+                traits.insert(.manyParameters)
+                bytes.append(contentsOf: "{many}".utf8)
+            } else {
+                parameters.sort { $0.lexicographicallyPrecedes($1) }
+                bytes.append(contentsOf: parameters.joined(separator: [UInt8(ascii: "&")]))
+            }
+        }
+    }
+}
+
+/// Recognises dates in URLs: `/2031/05/17/`, `/2031-05-17`, `/20310517`, `?year=2031&month=5`.
+///
+/// A year alone may as well be a number: it is one only with a month behind it, or by the name of its parameter.
+struct DatePath {
+    private enum Part {
+        case year, month
+    }
+
+    /// What the segment before was.
+    private var last: Part?
+
+    /// `{year}`, `{month}` or `{day}` for a segment that is one, seen by what stands around it.
+    mutating func part(_ segment: ArraySlice<UInt8>, before next: ArraySlice<UInt8>) -> String? {
+        switch last {
+        case .year:
+            last = .month
+            return "{month}"
+        case .month where Self.number(segment, in: 1...31, digits: 1...2) != nil:
+            last = nil
+            return "{day}"
+        case .month, nil:
+            last = nil
+            guard Self.isYear(segment), Self.isMonth(next) else { return nil }
+            last = .year
+            return "{year}"
+        }
+    }
+
+    /// What the value of a parameter with this name is, if it is part of a date.
+    static func part(ofValue value: ArraySlice<UInt8>, named name: ArraySlice<UInt8>) -> String? {
+        switch String(decoding: name.prefix(16).map(\.lowercasedASCII), as: UTF8.self) {
+        case "year", "yr", "y": isYear(value) ? "{year}" : nil
+        case "month", "mon", "mo": isMonth(value) ? "{month}" : nil
+        case "day", "dy", "week": number(value, in: 1...53, digits: 1...2) == nil ? nil : "{day}"
+        // Seconds since 1970, or thousandths of them.
+        case "t", "ts", "time", "timestamp", "date", "from", "to", "start", "end", "at": isTime(value) ? "{time}" : nil
+        // As WordPress has it: 203105.
+        case "m":
+            value.count == 6 && isYear(value.prefix(4)) && isMonth(value.dropFirst(4)) ? "{date}" : nil
+        default: nil
+        }
+    }
+
+    /// Where a date ends that begins here, written `2031-05-17`, `2031_05` or `20310517`.
+    static func endOfDate(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
+        let rest = bytes[start...]
+        guard rest.count >= 7, isYear(rest.prefix(4)) else { return nil }
+        let digits = rest.prefix { $0.isASCIIDigit }
+        if digits.count == 8 {
+            let isDate = isMonth(digits.dropFirst(4).prefix(2)) && isDay(digits.dropFirst(6))
+            return isDate && isEnd(bytes, digits.endIndex) ? digits.endIndex : nil
+        }
+        let separator = rest[start + 4]
+        // ISO 8601: 2031-W05.
+        if separator == UInt8(ascii: "-"), rest[start + 5] | 0x20 == UInt8(ascii: "w"), rest.count >= 8,
+            number(rest[(start + 6)..<(start + 8)], in: 1...53, digits: 2...2) != nil
+        {
+            return isEnd(bytes, start + 8) ? start + 8 : nil
+        }
+        guard separator == UInt8(ascii: "-") || separator == UInt8(ascii: "_"), isMonth(rest[(start + 5)..<(start + 7)])
+        else { return nil }
+        if rest.count >= 10, rest[start + 7] == separator, isDay(rest[(start + 8)..<(start + 10)]) {
+            return isEnd(bytes, start + 10) ? start + 10 : nil
+        }
+        return isEnd(bytes, start + 7) ? start + 7 : nil
+    }
+
+    /// From 1990 to 2100.
+    private static func isTime(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard bytes.count == 10 || bytes.count == 13 || bytes.count == 9 else { return false }
+        let seconds = bytes.count == 13 ? bytes.prefix(10) : bytes
+        return number(seconds, in: 631_152_000...4_102_444_800, digits: 9...10) != nil
+            && bytes.allSatisfy(\.isASCIIDigit)
+    }
+
+    private static func isEnd(_ bytes: ArraySlice<UInt8>, _ index: Int) -> Bool {
+        index == bytes.endIndex || !bytes[index].isASCIIAlphanumeric
+    }
+
+    private static func isYear(_ bytes: ArraySlice<UInt8>) -> Bool {
+        number(bytes, in: 1800...2999, digits: 4...4) != nil
+    }
+
+    private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1...31, digits: 1...2) != nil }
+
+    private static func isMonth(_ bytes: ArraySlice<UInt8>) -> Bool {
+        number(bytes, in: 1...12, digits: 1...2) != nil || isMonthName(bytes)
+    }
+
+    private static func isMonthName(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard (3...9).contains(bytes.count) else { return false }
+        let name = String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
+        return monthNames.contains { $0 == name || $0.prefix(3) == name }
+    }
+
+    private static let monthNames = [
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "december",
+    ]
+
+    private static func number(
+        _ bytes: ArraySlice<UInt8>, in range: ClosedRange<Int>, digits: ClosedRange<Int>
+    ) -> Int? {
+        guard digits.contains(bytes.count), bytes.allSatisfy(\.isASCIIDigit) else { return nil }
+        let number = bytes.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        return range.contains(number) ? number : nil
+    }
+}
+
+/// What the words in URLs are: numbers, dates, keys, or words.
+enum URLWord {
+    private static let leastKey = 16
+    private static let leastHex = 8
+
+    /// Appends a segment of a path, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in the places of such.
+    static func appendShape(
+        of segment: ArraySlice<UInt8>, to shape: inout [UInt8], _ traits: inout URLShape.Traits
+    ) {
+        var at = segment.startIndex
+        while at < segment.endIndex {
+            let byte = segment[at]
+            if byte == UInt8(ascii: "%"), segment.endIndex - at >= 3 {
+                // An escape stands for a letter; the digits in it are no number.
+                shape.append(contentsOf: segment[at..<at + 3])
+                at += 3
+            } else if byte.isASCIIAlphanumeric {
+                let (kind, end) = kind(in: segment, at: at, &traits)
+                if let kind {
+                    shape.append(contentsOf: kind.utf8)
+                } else {
+                    appendWord(segment[at..<end], to: &shape, &traits)
+                }
+                at = end
+            } else {
+                shape.append(byte)
+                at += 1
+            }
+        }
+    }
+
+    /// What the value of a parameter is; a word is `{text}`.
+    static func kind(
+        ofValue value: ArraySlice<UInt8>, named name: ArraySlice<UInt8>, _ traits: inout URLShape.Traits
+    ) -> String {
+        if value.isEmpty { return "" }
+        if let part = DatePath.part(ofValue: value, named: name) {
+            traits.insert(.dates)
+            return part
+        }
+        let (kind, end) = kind(in: value, at: value.startIndex, &traits)
+        return end == value.endIndex ? kind ?? "{text}" : "{text}"
+    }
+
+    /// What begins here, and where it ends; nil for a word.
+    private static func kind(
+        in bytes: ArraySlice<UInt8>, at start: Int, _ traits: inout URLShape.Traits
+    ) -> (String?, end: Int) {
+        var (end, digits, hexDigits) = (start, 0, 0)
+        while end < bytes.endIndex, bytes[end].isASCIIAlphanumeric {
+            if bytes[end].isASCIIDigit { digits += 1 }
+            if bytes[end].hexDigitValue != nil { hexDigits += 1 }
+            end += 1
+        }
+        let count = end - start
+        if count == 8, hexDigits == 8, let end = endOfUUID(in: bytes, at: start) {
+            traits.insert(.keys)
+            return ("{uuid}", end)
+        }
+        guard digits > 0 else { return (nil, end) }
+        if let end = DatePath.endOfDate(in: bytes, at: start) {
+            traits.insert(.dates)
+            return ("{date}", end)
+        }
+        if digits == count {
+            traits.insert(.numbers)
+            return ("{n}", end)
+        }
+        guard count >= leastHex, hexDigits == count || count >= leastKey else { return (nil, end) }
+        traits.insert(.keys)
+        return (hexDigits == count ? "{hex}" : "{key}", end)
+    }
+
+    /// A word as it is, numbers in it as `{n}`: `page2` is `page{n}`.
+    private static func appendWord(
+        _ word: ArraySlice<UInt8>, to shape: inout [UInt8], _ traits: inout URLShape.Traits
+    ) {
+        var isInNumber = false
+        for byte in word {
+            if !byte.isASCIIDigit { shape.append(byte) } else if !isInNumber { shape.append(contentsOf: "{n}".utf8) }
+            isInNumber = byte.isASCIIDigit
+            if isInNumber { traits.insert(.numbers) }
+        }
+    }
+
+    /// Eight, four, four, four and twelve hexadecimal digits with hyphens between.
+    private static func endOfUUID(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
+        let end = start + 36
+        guard end <= bytes.endIndex, end == bytes.endIndex || !bytes[end].isASCIIAlphanumeric else { return nil }
+        for (offset, byte) in bytes[start..<end].enumerated() {
+            switch offset {
+            case 8, 13, 18, 23: guard byte == UInt8(ascii: "-") else { return nil }
+            default: guard byte.hexDigitValue != nil else { return nil }
+            }
+        }
+        return end
+    }
+}

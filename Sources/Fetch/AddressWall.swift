@@ -1,0 +1,169 @@
+internal import Glibc
+
+/// Decides, by the address alone, whether a request may go there.
+///
+/// The loop asks it for the address that is really connected to, whatever the name resolved to before, and again for
+/// each request on a connection that was open already. Behind a proxy it sees only addresses that stand in the URL
+/// itself.
+package struct AddressWall: Sendable {
+    package let reach: Reach
+
+    package init(_ reach: Reach) {
+        self.reach = reach
+    }
+
+    /// Why a connection to this address is refused; nil when it is not.
+    package func refusal(of address: IPAddress) -> String? {
+        guard address.kind.reach > reach else { return nil }
+        let from = reach == .publicNetwork ? "a public page" : "a page of the private network"
+        return "\(address) is \(address.kind.rawValue), where \(from) may not lead"
+    }
+}
+
+/// How near to this machine a request may come. A page leads no nearer than where it came from itself, so that nobody
+/// on the web can have larder ask what only this machine or its network can reach.
+package enum Reach: Int, Comparable, Sendable {
+    case publicNetwork
+    case privateNetwork
+    /// Everything: loopback, link-local services such as a cloud's metadata, and what has no business in a URL.
+    case thisMachine
+
+    package static func < (left: Reach, right: Reach) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// What an address is for, by IANA's registries of special-purpose addresses. The raw values are words for a report.
+package enum AddressKind: String, Sendable {
+    case publicAddress = "a public address"
+    /// RFC 1918, unique local (RFC 4193), shared by a carrier (RFC 6598), and what was once site-local.
+    case privateAddress = "a private address"
+    case loopback = "a loopback address"
+    /// RFC 3927 and fe80::/10. Here clouds answer with a machine's own secrets.
+    case linkLocal = "a link-local address"
+    /// Linux connects it to the machine itself.
+    case unspecified = "an unspecified address"
+    case multicast = "a multicast address"
+    /// For documentation, benchmarks, protocols, or nothing yet.
+    case reserved = "a reserved address"
+
+    /// What a request needs at least to go there.
+    package var reach: Reach {
+        switch self {
+        case .publicAddress: .publicNetwork
+        case .privateAddress: .privateNetwork
+        case .loopback, .linkLocal, .unspecified, .multicast, .reserved: .thisMachine
+        }
+    }
+}
+
+extension IPAddress {
+    package var kind: AddressKind {
+        switch self {
+        case .v4(let value): Self.kind(of: value)
+        case .v6(let high, let low): Self.kind(high, low)
+        }
+    }
+
+    private static let blocks: [(UInt32, length: UInt32, AddressKind)] = [
+        (0x0000_0000, 8, .unspecified), (0x0A00_0000, 8, .privateAddress), (0x6440_0000, 10, .privateAddress),
+        (0x7F00_0000, 8, .loopback), (0xA9FE_0000, 16, .linkLocal), (0xAC10_0000, 12, .privateAddress),
+        (0xC000_0000, 24, .reserved), (0xC000_0200, 24, .reserved), (0xC0A8_0000, 16, .privateAddress),
+        (0xC612_0000, 15, .reserved), (0xC633_6400, 24, .reserved), (0xCB00_7100, 24, .reserved),
+        (0xE000_0000, 4, .multicast), (0xF000_0000, 4, .reserved),
+    ]
+
+    private static func kind(of value: UInt32) -> AddressKind {
+        blocks.first { value >> (32 - $0.length) == $0.0 >> (32 - $0.length) }?.2 ?? .publicAddress
+    }
+
+    private static func kind(_ high: UInt64, _ low: UInt64) -> AddressKind {
+        if high == 0, low >> 32 == 0 {
+            switch low {
+            case 0: return .unspecified
+            case 1: return .loopback
+            default: return kind(of: UInt32(truncatingIfNeeded: low))
+            }
+        }
+        if let inner = embedded(high, low) { return kind(of: inner) }
+        if high >> 56 == 0xFF { return .multicast }
+        if high >> 57 == 0xFC >> 1 { return .privateAddress }
+        switch high >> 54 {
+        case 0xFE80 >> 6: return .linkLocal
+        case 0xFEC0 >> 6: return .privateAddress
+        default: break
+        }
+        // RFC 8215: a network's own translators, behind which anything of it may be.
+        if high >> 16 == 0x0064_FF9B_0001 { return .privateAddress }
+        // Only 2000::/3 was ever given out; of it, 2001:db8::/32 and 3fff::/20 are for documentation.
+        let isReserved = high >> 61 != 1 || high >> 32 == 0x2001_0DB8 || high >> 44 == 0x3FFF0
+        return isReserved ? .reserved : .publicAddress
+    }
+
+    /// The IPv4 address that one of IPv6 leads to: mapped, translated (RFC 6052, 2765), 6to4, or Teredo's client.
+    private static func embedded(_ high: UInt64, _ low: UInt64) -> UInt32? {
+        let last = UInt32(truncatingIfNeeded: low)
+        if high == 0, low >> 32 == 0xFFFF { return last }
+        if high == 0, low >> 48 == 0xFFFF, low >> 32 & 0xFFFF == 0 { return last }
+        if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 { return last }
+        if high >> 48 == 0x2002 { return UInt32(truncatingIfNeeded: high >> 16) }
+        if high >> 32 == 0x2001_0000 { return ~last }
+        return nil
+    }
+}
+
+/// An address of the internet, of either family.
+package enum IPAddress: Hashable, Sendable {
+    case v4(UInt32)
+    case v6(high: UInt64, low: UInt64)
+
+    /// Reads dotted decimals, or what stands for IPv6, in brackets or not; a zone behind it is dropped.
+    package init?(_ text: String) {
+        var text = text
+        if text.hasPrefix("["), text.hasSuffix("]") { text = String(text.dropFirst().dropLast()) }
+        if let zone = text.firstIndex(of: "%") { text = String(text[..<zone]) }
+        self.init(numeric: text)
+    }
+
+    /// Without brackets or a zone.
+    init?(numeric text: UnsafePointer<CChar>) {
+        var v4 = in_addr()
+        if inet_pton(AF_INET, text, &v4) == 1 {
+            self = .v4(UInt32(bigEndian: v4.s_addr))
+            return
+        }
+        var v6 = in6_addr()
+        guard inet_pton(AF_INET6, text, &v6) == 1 else { return nil }
+        self.init(v6)
+    }
+
+    /// The address of a socket; nil for other families.
+    init?(_ address: UnsafePointer<sockaddr>) {
+        let bytes = UnsafeRawPointer(address)
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET: self = .v4(UInt32(bigEndian: bytes.load(as: sockaddr_in.self).sin_addr.s_addr))
+        case AF_INET6: self.init(bytes.load(as: sockaddr_in6.self).sin6_addr)
+        default: return nil
+        }
+    }
+
+    private init(_ address: in6_addr) {
+        let (high, low) = withUnsafeBytes(of: address) { bytes in
+            (bytes.load(as: UInt64.self), bytes.load(fromByteOffset: 8, as: UInt64.self))
+        }
+        self = .v6(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low))
+    }
+}
+
+extension IPAddress: CustomStringConvertible {
+    package var description: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        switch self {
+        case .v4(let value):
+            var address = in_addr(s_addr: value.bigEndian)
+            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
+        case .v6(let high, let low):
+            var halves = (high.bigEndian, low.bigEndian)
+            inet_ntop(AF_INET6, &halves, &text, socklen_t(text.count))
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}

@@ -1,0 +1,146 @@
+internal import System
+package import Web
+
+/// The hosts that said over TLS that they are to be asked over TLS only (RFC 6797).
+package struct StrictTransport: Sendable, Equatable {
+    struct Rule: Sendable, Equatable {
+        var includesSubdomains: Bool
+        /// Nil for one that never ends.
+        var end: HTTPDate?
+    }
+
+    var rules: [String: Rule] = [:]
+
+    /// Further hosts are not taken in: who has so many names does it on purpose.
+    private static let mostHosts = 100_000
+
+    package init() {}
+
+    /// Takes in the value of a Strict-Transport-Security field that came over TLS which was verified; one that is
+    /// malformed changes nothing.
+    package mutating func note(_ value: String, from url: WebURL, now: HTTPDate) {
+        guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.policy(value) else { return }
+        let host = Self.name(url.host)
+        if policy.seconds == 0 {
+            rules[host] = nil
+        } else if rules[host] != nil || rules.count < Self.mostHosts {
+            rules[host] = Rule(
+                includesSubdomains: policy.includesSubdomains, end: now.advanced(bySeconds: policy.seconds))
+        }
+    }
+
+    /// What is asked for in place of an http URL; nil when that may be asked for as it is.
+    package func upgraded(_ url: WebURL, now: HTTPDate) -> WebURL? {
+        guard !rules.isEmpty, url.scheme == "http", covers(url.host, now: now) else { return nil }
+        let port = url.port.map { ":\($0)" } ?? ""
+        return WebURL("https://\(url.host)\(port)\(url.target)\(url.fragment.map { "#" + $0 } ?? "")")
+    }
+
+    private func covers(_ host: String, now: HTTPDate) -> Bool {
+        guard IPAddress(host) == nil else { return false }
+        var name = Self.name(host)[...]
+        var isParent = false
+        while true {
+            if let rule = rules[String(name)], rule.end.map({ now < $0 }) ?? true, !isParent || rule.includesSubdomains
+            {
+                return true
+            }
+            guard let dot = name.firstIndex(of: ".") else { return false }
+            name = name[name.index(after: dot)...]
+            isParent = true
+        }
+    }
+
+    static func name(_ host: String) -> String { host.hasSuffix(".") ? String(host.dropLast()) : host }
+
+    /// RFC 6797, section 6.1: directives between semicolons, each at most once, and a max-age among them.
+    private static func policy(_ value: String) -> (seconds: Int64, includesSubdomains: Bool)? {
+        var seen: Set<String> = []
+        var seconds: Int64?
+        var includesSubdomains = false
+        for part in value.utf8.split(separator: 0x3B) {
+            let pair = part.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            guard let name = pair.first?.lowercased(), !name.isEmpty else { continue }
+            guard seen.insert(name).inserted else { return nil }
+            switch name {
+            case "max-age":
+                guard pair.count == 2, let number = number(pair[1]) else { return nil }
+                seconds = number
+            case "includesubdomains":
+                guard pair.count == 1 else { return nil }
+                includesSubdomains = true
+            default:
+                // Unknown ones are to be ignored (section 6.1), `preload` among them.
+                continue
+            }
+        }
+        return seconds.map { ($0, includesSubdomains) }
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> String {
+        var text = text
+        while let first = text.first, first == 0x20 || first == 0x09 { text.removeFirst() }
+        while let last = text.last, last == 0x20 || last == 0x09 { text.removeLast() }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// In quotes or not; what is beyond any date is the last date.
+    private static func number(_ text: String) -> Int64? {
+        var digits = text.utf8[...]
+        if digits.count >= 2, digits.first == 0x22, digits.last == 0x22 { digits = digits.dropFirst().dropLast() }
+        guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
+        return digits.count > 12 ? 1_000_000_000_000 : Int64(String(decoding: digits, as: UTF8.self))
+    }
+}
+
+/// The file that curl keeps for `--hsts`: a line a host, a dot before it for its subdomains, and until when in quotes.
+extension StrictTransport {
+    private static let mostBytes = 16 * 1024 * 1024
+
+    /// Takes in a file; a line that says nothing is passed over, as curl does. Throws when it cannot be read.
+    package mutating func load(_ path: String) throws(FetchFailure) {
+        let bytes = try FetchFailure.wrapping { () throws(SystemError) in
+            try WholeFile.read(path, atMost: Self.mostBytes)
+        }
+        for line in bytes.split(separator: 0x0A) { add(String(decoding: line, as: UTF8.self)) }
+    }
+
+    package func save(_ path: String) throws(FetchFailure) {
+        try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
+    }
+
+    mutating func add(_ line: String) {
+        guard !line.hasPrefix("#") else { return }
+        let parts = line.split(maxSplits: 1) { $0 == " " || $0 == "\t" }
+        guard parts.count == 2 else { return }
+        let includesSubdomains = parts[0].hasPrefix(".")
+        let host = Self.name(String(parts[0].drop { $0 == "." })).lowercased()
+        let date = parts[1].filter { $0 != "\"" && $0 != "\r" }
+        guard !host.isEmpty else { return }
+        if date == "unlimited" {
+            rules[host] = Rule(includesSubdomains: includesSubdomains, end: nil)
+        } else if let end = Self.date(date) {
+            rules[host] = Rule(includesSubdomains: includesSubdomains, end: end)
+        }
+    }
+
+    var text: String {
+        rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are asked over TLS only\n") { text, entry in
+            let end = entry.value.end.map(Self.compact) ?? "unlimited"
+            text += "\(entry.value.includesSubdomains ? "." : "")\(entry.key) \"\(end)\"\n"
+        }
+    }
+
+    /// `20261231 23:59:59`, in UTC.
+    private static func date(_ text: String) -> HTTPDate? {
+        let parts = text.split(separator: " ")
+        guard parts.count == 2, parts[0].utf8.count == 8, parts[0].utf8.allSatisfy(\.isASCIIDigit) else { return nil }
+        return HTTPDate(
+            iso8601: "\(parts[0].prefix(4))-\(parts[0].dropFirst(4).prefix(2))-\(parts[0].suffix(2))T\(parts[1])Z")
+    }
+
+    private static func compact(_ date: HTTPDate) -> String {
+        let parts = date.iso8601.dropLast().split(separator: "T")
+        return parts[0].filter { $0 != "-" } + " " + (parts.last ?? "")
+    }
+}

@@ -1,0 +1,246 @@
+internal import CCurl
+internal import Glibc
+internal import Web
+
+/// Where libcurl calls back. A callback answers the count that it took; anything else stops the transfer.
+extension Transfer {
+    func setCallbacks(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
+        for option in [CURLOPT_WRITEDATA, CURLOPT_HEADERDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA] {
+            try larder_curl_set_pointer(handle, option, me).check()
+        }
+        let codes = [
+            larder_curl_on_data(handle, CURLOPT_WRITEFUNCTION) { data, size, count, context in
+                Transfer.receive(data, size * count, context) { transfer, bytes in
+                    transfer.mayTake() ? transfer.take(body: bytes) : nil
+                }
+            },
+            larder_curl_on_data(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
+                Transfer.receive(data, size * count, context) { transfer, bytes in transfer.take(header: bytes) }
+            },
+            larder_curl_on_open_socket(handle) { context, _, address in
+                guard let context, let address else { return CURL_SOCKET_BAD }
+                return Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue().open(address)
+            },
+            larder_curl_on_request(handle) { context, peer, _, _, _ in
+                guard let context else { return CURL_PREREQFUNC_ABORT }
+                let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+                return transfer.maySend(to: peer) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+            },
+        ]
+        for code in codes { try code.check() }
+    }
+
+    /// libcurl does not tell whether it put cookies or a login into a request; what goes out does.
+    func watchWhatIsSent(_ me: UnsafeMutableRawPointer) throws(FetchFailure) {
+        try larder_curl_set_pointer(handle, CURLOPT_DEBUGDATA, me).check()
+        try larder_curl_on_debug(handle) { _, kind, data, size, context in
+            guard kind == CURLINFO_HEADER_OUT || kind == CURLINFO_DATA_OUT, let context else { return 0 }
+            let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+            if kind == CURLINFO_DATA_OUT {
+                // The rest of a header that is too long to go out at once: nobody reads it.
+                if transfer.request?.body == nil { transfer.usesCredentials = true }
+            } else if Transfer.tellsWho(UnsafeRawBufferPointer(start: data, count: size)) {
+                transfer.usesCredentials = true
+            }
+            return 0
+        }.check()
+    }
+
+    /// Whether a line of the header is a cookie or a login.
+    static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
+        header.split(separator: 0x0A).contains { line in
+            ["cookie:", "authorization:"].contains { name in
+                line.prefix(name.utf8.count).elementsEqual(name.utf8) { $0 | 0x20 == $1 | 0x20 }
+            }
+        }
+    }
+
+    private static func receive(
+        _ data: UnsafeMutablePointer<CChar>?, _ count: Int, _ context: UnsafeMutableRawPointer?,
+        _ take: (Transfer, UnsafeRawBufferPointer) -> Bool?
+    ) -> Int {
+        guard let context else { return 0 }
+        let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        guard let isTaken = take(transfer, UnsafeRawBufferPointer(start: data, count: count)) else {
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
+        return isTaken ? count : 0
+    }
+
+    // MARK: - The wall
+
+    /// A new connection, to an address that the name was found to have.
+    private func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+        if let wall {
+            guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
+            refusal = wall.refusal(of: target)
+            if refusal != nil { return CURL_SOCKET_BAD }
+        }
+        hasSocket = true
+        let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        return socket(address.pointee.family, type, address.pointee.protocol)
+    }
+
+    /// A connection stands, new or not: one that another request opened may lead where this one must not go.
+    private func maySend(to peer: UnsafePointer<CChar>?) -> Bool {
+        isSent = true
+        self.peer = peer.flatMap { IPAddress(numeric: $0) }
+        guard let wall else { return true }
+        let refusal = self.peer.map { wall.refusal(of: $0) } ?? "nobody knows where the connection leads"
+        guard let refusal else { return true }
+        stop = FetchFailure(.refused, refusal)
+        return false
+    }
+
+    // MARK: - The answer
+
+    private func take(header line: UnsafeRawBufferPointer) -> Bool {
+        switch head.take(line, limit: options.maxHeader) {
+        case .inside:
+            return true
+        case .beyondLimit:
+            stop = FetchFailure(.tooLarge, "the header is over \(options.maxHeader) bytes")
+            return false
+        case .last:
+            do throws(FetchFailure) {
+                try takeHead()
+                return true
+            } catch {
+                stop = error
+                return false
+            }
+        }
+    }
+
+    private func takeHead() throws(FetchFailure) {
+        guard larder_curl_get_long(handle, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK else { return }
+        guard status >= 200 else {
+            if status > 101 { request?.interim?(Int(status), head.fields) }
+            return
+        }
+        var fields = head.fields
+        if let held {
+            switch held.meaning(status: status, fields: fields) {
+            case .rest(let whole):
+                sink = try BodySink(continuing: held)
+                self.held = nil
+                expected = whole.contentLength
+                fields = whole
+                status = 200
+            case .anew:
+                held.discard()
+                self.held = nil
+            case .mismatch(let why):
+                throw FetchFailure(.mismatch, why)
+            case .unrelated:
+                break
+            }
+        }
+        if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
+            // Asked for the whole, some servers send all of it as a part.
+            guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true else {
+                throw FetchFailure(.nonsense, "the server sent a part of what was asked for")
+            }
+            fields.remove("Content-Range")
+            status = 200
+        }
+        // RFC 9112, section 6.3: nobody knows where such a body ends.
+        guard Set(fields.elements("Content-Length")).count < 2 else {
+            throw FetchFailure(.nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
+        }
+        decoder = request?.keepsCoding == true ? nil : try BodyDecoder(fields)
+        self.fields = fields
+        let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
+        if status == 200, request?.method != "HEAD" {
+            openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
+        }
+        if let receiver = setup.receiver, let request {
+            isWanted = receiver.begin(request.number, status: status, fields: fields)
+            return
+        }
+        // One allocation where the length is told; never more than would stay in memory anyway.
+        if length > 0, expected == nil, decoder == nil { sink.reserve(min(length, options.spoolThreshold)) }
+    }
+
+    private func take(body bytes: UnsafeRawBufferPointer) -> Bool {
+        do throws(FetchFailure) {
+            guard let decoder else {
+                try take(content: bytes)
+                return true
+            }
+            try decoder.take(bytes) { content throws(FetchFailure) in
+                try take(content: content)
+                let (made, coded) = (sink.byteCount, decoder.takenByteCount)
+                guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
+                throw FetchFailure(.tooLarge, "the body is over \(options.expansion.factor) times what was sent")
+            }
+            return true
+        } catch {
+            stop = error
+            return false
+        }
+    }
+
+    private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+        guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
+        if let receiver = setup.receiver {
+            guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }
+        } else {
+            let length = amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+            let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
+            try sink.take(bytes, of: whole, options)
+        }
+        if let expected, sink.byteCount > expected { throw FetchFailure(.mismatch, "more came than the rest") }
+    }
+
+    private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
+        sink.pass(bytes.count)
+        guard isWanted, let request else { return true }
+        return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
+    }
+
+    private var tooLargeBody: FetchFailure { FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes") }
+}
+
+/// The header of an answer, line by line as libcurl hands it over.
+struct HeadReader {
+    /// What a line was.
+    enum Line {
+        case inside
+        /// The empty line that ends the answer's own header.
+        case last
+        /// There is too much of it.
+        case beyondLimit
+    }
+
+    private var block: [UInt8] = []
+    /// An empty line ended the header: what comes after it belongs to another answer, or is a trailer.
+    private(set) var isComplete = false
+    /// Of the answer, of the interim ones before it and of its trailers.
+    private(set) var byteCount = 0
+
+    var fields: HTTPFields { HTTPFields(block: block.span, isReceived: true) }
+
+    mutating func take(_ line: UnsafeRawBufferPointer, limit: Int) -> Line {
+        byteCount += line.count
+        guard byteCount <= limit else { return .beyondLimit }
+        // A status line begins a block; the blocks of interim answers (100, 103) do not count.
+        if line.starts(with: "HTTP/".utf8) {
+            block.removeAll(keepingCapacity: true)
+            isComplete = false
+        }
+        // RFC 9110, 6.5.1: trailers may not be merged into the header unless their definition allows it.
+        if isComplete { return .inside }
+        block.append(contentsOf: line)
+        guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else { return .inside }
+        isComplete = true
+        return .last
+    }
+
+    mutating func removeAll() {
+        block.removeAll(keepingCapacity: true)
+        isComplete = false
+        byteCount = 0
+    }
+}

@@ -1,0 +1,227 @@
+internal import CCurl
+internal import Web
+
+/// What libcurl is told before a request.
+extension Transfer {
+    func configure(_ request: FetchRequest) throws(FetchFailure) {
+        guard request.url.isHTTP else { throw FetchFailure(.refused, "only http and https are fetched") }
+        let href = request.url.withoutFragment.href
+        guard href.utf8.count <= options.maxURL else {
+            throw FetchFailure(.tooLarge, "the URL is over \(options.maxURL) bytes")
+        }
+        if !isPlain || isAnonymous != request.isAnonymous {
+            curl_easy_reset(handle)
+            isAnonymous = request.isAnonymous
+            try setUp()
+        }
+        try set(CURLOPT_URL, href)
+        try route(request)
+        var fields = request.fields
+        if !options.hostFields.isEmpty, !isAnonymous {
+            fields = options.hostFields.fields(for: request.url)
+            fields.override(with: request.fields)
+        }
+        if options.sendsReferrer, let page = request.referrer, !fields.contains("Referer"),
+            let value = Referrer.value(from: page, to: request.url)
+        {
+            fields.append("Referer", value)
+        }
+        if !isAnonymous { try identify(request, &fields) }
+        openFields = fields
+        for name in ["Authorization", "Cookie", "Proxy-Authorization"] { openFields.remove(name) }
+        usesCredentials = usesCredentials || !isAnonymous && openFields.list.count < fields.list.count
+        if isAnonymous { fields = openFields }
+        try resume(request, &fields)
+        try send(request, fields)
+    }
+
+    /// What holds for every request of the loop.
+    private func setUp() throws(FetchFailure) {
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        isWaitingForStreams = false
+        let share = isAnonymous ? setup.anonymousShare : setup.share
+        try larder_curl_set_pointer(handle, CURLOPT_SHARE, share.pointer).check()
+        // No file: it makes libcurl look into the jar that is shared.
+        if options.cookies != nil, !isAnonymous { try set(CURLOPT_COOKIEFILE, "") }
+        if setup.hasSecrets, !isAnonymous {
+            try set(CURLOPT_VERBOSE, 1)
+            try watchWhatIsSent(me)
+        }
+        try set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_PATH_AS_IS, 1)
+        try set(CURLOPT_PROTOCOLS_STR, "http,https")
+        // Otherwise libcurl asks the environment, and then nobody knows whose address the wall sees.
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_NOPROXY, "")
+        try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        try set(CURLOPT_USERAGENT, options.userAgent)
+        try set(CURLOPT_BUFFERSIZE, options.bufferSize)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, max(1, options.connectTimeout.milliseconds))
+        switch options.family {
+        case .any: break
+        case .ipv4: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
+        case .ipv6: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
+        }
+        if let authorities = options.authorities { try set(CURLOPT_CAINFO, authorities) }
+        if options.isInsecure {
+            try set(CURLOPT_SSL_VERIFYPEER, 0)
+            try set(CURLOPT_SSL_VERIFYHOST, 0)
+        }
+        try larder_curl_set_pointer(handle, CURLOPT_ERRORBUFFER, complaint).check()
+        if !knowsAddresses, let addresses = setup.addressList {
+            // The loop keeps them; that a star stands for every host, each handle has to learn.
+            try larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses).check()
+            knowsAddresses = true
+        }
+        try setCallbacks(me)
+        isPlain = true
+    }
+
+    private func route(_ request: FetchRequest) throws(FetchFailure) {
+        wall = request.reach == .thisMachine ? nil : AddressWall(request.reach)
+        usesProxy = false
+        if !options.proxies.isEmpty {
+            let proxy = options.proxies.proxy(for: request.url)
+            if proxy != nil {
+                if let wall, let address = IPAddress(request.url.host), let refusal = wall.refusal(of: address) {
+                    throw FetchFailure(.refused, refusal)
+                }
+                wall = nil
+                usesProxy = true
+            }
+            try set(CURLOPT_PROXY, proxy?.text ?? "")
+        }
+        // To know whether a server takes many requests on one connection is worth its handshake. Without TLS there is
+        // only HTTP/1.1, and libcurl would wait for a whole answer to learn that.
+        let isSecure = request.url.scheme == "https"
+        if isSecure != isWaitingForStreams {
+            try set(CURLOPT_PIPEWAIT, isSecure ? 1 : 0)
+            isWaitingForStreams = isSecure
+        }
+    }
+
+    private func identify(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
+        if options.credentials.isEmpty { return }
+        if !fields.contains("Authorization"), let login = options.credentials.login(for: request.url) {
+            switch login {
+            case .basic(let user, let password):
+                fields.append("Authorization", "Basic " + Base64.encode(Array("\(user):\(password)".utf8)))
+            case .bearer(let token):
+                fields.append("Authorization", "Bearer \(token)")
+            case .digest(let user, let password):
+                try answer(user, password, LARDER_CURL_AUTH_DIGEST)
+            case .asked(let user, let password):
+                try answer(user, password, LARDER_CURL_AUTH_BASIC | LARDER_CURL_AUTH_DIGEST)
+            }
+        }
+        if let certificate = options.credentials.certificate(for: request.url) {
+            isPlain = false
+            usesCredentials = true
+            try set(CURLOPT_SSLCERT, certificate.certificate)
+            try set(CURLOPT_SSLKEY, certificate.key ?? certificate.certificate)
+            if let passphrase = certificate.passphrase { try set(CURLOPT_KEYPASSWD, passphrase) }
+        }
+    }
+
+    /// libcurl answers the server's challenge.
+    private func answer(_ user: String, _ password: String, _ schemes: Int) throws(FetchFailure) {
+        isPlain = false
+        try set(CURLOPT_USERNAME, user)
+        try set(CURLOPT_PASSWORD, password)
+        try set(CURLOPT_HTTPAUTH, schemes)
+    }
+
+    private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
+        guard let held = request.resume else { return }
+        guard request.method == "GET", request.body == nil, held.byteCount > 0, let condition = held.condition,
+            PartialBody.isPossible(with: held.fields)
+        else { throw FetchFailure(.mismatch, "nothing tells whether the rest would fit") }
+        fields.set("Range", "bytes=\(held.byteCount)-")
+        fields.set("If-Range", condition)
+        // What is held is the content itself, and so must be what is put behind it.
+        fields.set("Accept-Encoding", "identity")
+    }
+
+    private func send(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
+        sentFields.removeAll()
+        for field in fields.list where !Self.framing.contains(field.name.lowercased()) {
+            try sentFields.append(field)
+        }
+        // libcurl would undo codings too, and not tell where one breaks off.
+        if !fields.contains("Accept-Encoding") {
+            try sentFields.append("Accept-Encoding: \(ContentCoding.accepted)")
+        }
+        if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
+        try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()
+    }
+
+    private func sendMethod(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
+        guard request.method.isHTTPWord else { throw FetchFailure(.refused, "'\(request.method)' is no method") }
+        isPlain = false
+        if let body = request.body ?? (request.method == "POST" ? [] : nil) {
+            guard request.method != "HEAD" else { throw FetchFailure(.refused, "a HEAD request carries no body") }
+            try larder_curl_set_large(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
+            try body.withUnsafeBytes {
+                larder_curl_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(complaint))
+            }.check()
+            if !fields.contains("Content-Type") { try sentFields.suppress("Content-Type") }
+            // Waiting for a 100 that few servers send costs a second.
+            try sentFields.suppress("Expect")
+        }
+        switch request.method {
+        case "HEAD": try set(CURLOPT_NOBODY, 1)
+        case "POST": break
+        default: try set(CURLOPT_CUSTOMREQUEST, request.method)
+        }
+    }
+
+    /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
+    private static let framing: Set<String> = [
+        "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect",
+    ]
+
+    private func set(_ option: CURLoption, _ value: Int) throws(FetchFailure) {
+        try larder_curl_set_long(handle, option, value).check()
+    }
+
+    private func set(_ option: CURLoption, _ value: String) throws(FetchFailure) {
+        try larder_curl_set_text(handle, option, value).check()
+    }
+}
+
+/// The header fields of a request, as libcurl takes them. They stay until the next ones are made: libcurl reads them
+/// while the request is under way.
+struct FieldList: ~Copyable {
+    private(set) var list: UnsafeMutablePointer<curl_slist>?
+
+    init() {}
+
+    deinit { curl_slist_free_all(list) }
+
+    mutating func removeAll() {
+        curl_slist_free_all(list)
+        list = nil
+    }
+
+    /// Refuses what would not stay on its line; a recorded call may hold anything.
+    mutating func append(_ field: HTTPFields.Field) throws(FetchFailure) {
+        guard field.isSendable else {
+            throw FetchFailure(.refused, "'\(field.name)' cannot be sent as a header field")
+        }
+        // To libcurl a colon with nothing behind it means "leave this field out".
+        let isEmpty = !field.value.utf8.contains { $0 != 0x20 && $0 != 0x09 }
+        try append(isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+    }
+
+    /// Leaves out what libcurl would add by itself.
+    mutating func suppress(_ name: String) throws(FetchFailure) {
+        try append("\(name):")
+    }
+
+    mutating func append(_ line: String) throws(FetchFailure) {
+        // What came as bytes goes out as bytes.
+        let bytes = HTTPGrammar.bytes(of: line).map { CChar(bitPattern: $0) } + [0]
+        guard let longer = curl_slist_append(list, bytes) else { throw FetchFailure(.machine, "no memory is left") }
+        list = longer
+    }
+}

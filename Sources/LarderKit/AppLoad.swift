@@ -1,0 +1,457 @@
+internal import Bundles
+internal import Crawl
+internal import Digest
+internal import Fetch
+internal import Glibc
+internal import Markup
+internal import Store
+internal import System
+internal import Web
+
+/// Answers one URL for an app, out of what is held or from its server. Blocks; it belongs to one thread.
+final class AppLoad {
+    private let larder: Larder
+    private let policy: CachePolicy?
+    private let options: LoadOptions
+    private let ownRules: CacheRules
+    private let interruption: Interruption
+    /// Nil where nothing is held yet.
+    private let reader: StoreReader?
+    /// What manifests require.
+    private let required: Requirements
+    private var loop: FetchLoop?
+    /// What came on the way: it is kept once it has led to an answer.
+    private var came: [Arrival] = []
+
+    private static let mostRedirects = 20
+    private static let profile = CacheProfile.private
+
+    /// - Parameter policy: nil for what rules say, else `protocol`.
+    init(
+        _ larder: Larder, _ policy: CachePolicy?, _ options: LoadOptions, _ interruption: Interruption
+    ) throws(LarderError) {
+        self.larder = larder
+        self.policy = policy
+        self.options = options
+        self.interruption = interruption
+        ownRules = try CacheRules(texts: options.rules)
+        required = try larder.requirements()
+        let folder = larder.folder
+        reader = try storing { () throws(StoreError) -> StoreReader? in
+            do throws(StoreError) {
+                return try StoreReader(folder)
+            } catch {
+                guard error.reason == .missing else { throw error }
+                return nil
+            }
+        }
+    }
+
+    /// - Parameter bundle: what it has to be, whatever a manifest says.
+    func answer(_ start: WebURL, requiring bundle: Bundle? = nil) throws(LarderError) -> LoadReport {
+        var (url, bundle, reach) = (start, bundle, Reach.thisMachine)
+        for _ in 0...Self.mostRedirects {
+            // What is required of an address is required of what it leads to.
+            bundle = bundle ?? required[url]
+            let step = try step(url, bundle, reach)
+            guard let redirect = Redirect(step.status, step.fields, from: url) else {
+                let response = WebResponse(url.href, step.status, step.fields, step.body)
+                return LoadReport(response: response, source: step.source, notStored: keepWhatCame())
+            }
+            guard let target = redirect.url, target.isHTTP else {
+                throw LarderError(.machine, "\(url.href): a redirect without a usable Location")
+            }
+            (url, reach) = (target, options.network.mayReachPrivate ? .thisMachine : step.reach)
+        }
+        throw LarderError(.machine, "\(start.href): redirects without an end")
+    }
+
+    func store(_ response: WebResponse, at url: WebURL) throws(LarderError) {
+        if let mismatch = required[url]?.mismatch(of: response.body) {
+            throw LarderError(.input, "\(url.href) is not what a manifest requires: \(mismatch); bring that one")
+        }
+        let now = Self.now
+        var arrival = Arrival(url: url, response: response, requested: now, responded: now)
+        try storing { () throws(StoreError) in
+            arrival.held = try reader?.response(for: url.href)
+            try keep(arrival, StoreWriter(larder.folder))
+        }
+    }
+
+    // MARK: - Deciding
+
+    /// A head and a body on the way to whoever asked.
+    private struct Step {
+        var status: Int
+        var fields: HTTPFields
+        var body: [UInt8]
+        var source: LoadReport.Source
+        /// How far it may lead.
+        var reach: Reach
+
+        init(_ answer: Answer) {
+            (status, fields, body) = (answer.head.status, answer.head.fields, answer.body)
+            (source, reach) = (.loaded, answer.flags.reach)
+        }
+
+        init(_ held: Held, _ entry: CacheEntry, _ hit: CacheHit) {
+            (status, fields, body) = (entry.status, entry.servedFields(at: AppLoad.now), held.bytes)
+            reach = held.response.flags.reach
+            source =
+                switch hit {
+                case .fresh: .held
+                case .stale: .stale
+                case .validated: .confirmed
+                }
+        }
+    }
+
+    private func step(_ url: WebURL, _ bundle: Bundle?, _ reach: Reach) throws(LarderError) -> Step {
+        let rules = try rules(for: url)
+        let policy = policy ?? rules.policy(for: url) ?? .protocol
+        if let bundle {
+            if let held = try held(url, as: bundle, rules) { return held }
+            guard policy != .offline else { throw Self.isNotHeld(url, " as it has to be") }
+            return try askForBundle(url, reach, bundle)
+        }
+        let held = try held(url, policy, rules)
+        let entry = held?.response.cacheEntry(profile: Self.profile, rules: rules)
+        let action = policy.action(for: CacheRequest(url: url), entry: entry, now: Self.now)
+        switch action {
+        case .serve(let hit), .serveAndRefresh(let hit, _):
+            guard let held, let entry else { throw Self.isNotHeld(url) }
+            if case .serveAndRefresh = action { refresh(url) }
+            return Step(held, entry, hit)
+        case .validate(let fields):
+            return try ask(url, reach, fields, policy, rules, held, entry, isConditional: true)
+        case .load(let fields):
+            return try ask(url, reach, fields, policy, rules, held, entry)
+        case .miss:
+            throw Self.isNotHeld(url)
+        }
+    }
+
+    private static func isNotHeld(_ url: WebURL, _ how: String = "") -> LarderError {
+        LarderError(
+            .machine,
+            "\(url.href) is not held\(how), and the policy offline asks no server: prefetch it, or choose another")
+    }
+
+    /// The app's own first, then those of the sites that start on the host.
+    private func rules(for url: WebURL) throws(LarderError) -> CacheRules {
+        var rules = ownRules
+        rules.inspection = .refusingStandIns
+        let sites = try storing { () throws(StoreError) in try reader?.siteSettings() ?? [] }
+        for site in sites where site.start.contains(where: { WebURL($0)?.host == url.host }) {
+            rules.rules += try CacheRules(texts: SitePlan(text: site.settings).rules).rules
+        }
+        return rules
+    }
+
+    /// What comes of it is for whoever asks next.
+    private func refresh(_ url: WebURL) {
+        let (larder, options) = (larder, options)
+        _ = try? NamedThread.start("larder-refresh") {
+            _ = try? AppLoad(larder, .revalidate, options, Interruption()).answer(url)
+        }
+    }
+
+    // MARK: - What is held
+
+    private struct Held {
+        let response: StoredResponse
+        let bytes: [UInt8]
+    }
+
+    /// As the bundle has to be, its bytes hashed once more; nil where that is not held.
+    private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
+        guard let reader else { return nil }
+        return try storing { () throws(StoreError) in
+            let shelf = try BundleShelf(reader, larder.folder, provesBytes: true)
+            guard let response = try shelf.response(for: url, as: bundle) else { return nil }
+            let content = try response.body.flatMap { (body) throws(StoreError) in try reader.content(of: body) }
+            let entry = response.cacheEntry(profile: Self.profile, rules: rules)
+            return Step(Held(response: response, bytes: try content?.load() ?? []), entry, .fresh)
+        }
+    }
+
+    /// What is shown, with its bytes as they came. What is damaged is marked, and not held.
+    private func held(_ url: WebURL, _ policy: CachePolicy, _ rules: CacheRules) throws(LarderError) -> Held? {
+        guard let reader else { return nil }
+        return try storing { () throws(StoreError) in
+            // Only those who take what is held, however old, are content with what stands in for it.
+            let takesOthers = policy == .offline || policy == .preferCache
+            let found = takesOthers ? try reader.find(url, rules: rules)?.response : try reader.response(for: url.href)
+            guard let found else { return nil }
+            guard let body = found.body else { return Held(response: found, bytes: []) }
+            if let content = try reader.content(of: body), try body.isWhole(content) {
+                return Held(response: found, bytes: try content.load())
+            }
+            try NoteBook.mark(damaged: [body.sha256], in: larder.folder)
+            return nil
+        }
+    }
+
+    // MARK: - Asking
+
+    fileprivate struct Answer {
+        let head: CacheAnswer
+        let body: [UInt8]
+        let sentFields: HTTPFields
+        let flags: ResponseFlags
+    }
+
+    /// Nothing takes the place of what is held but what verifies, and what leads to it.
+    private func askForBundle(_ url: WebURL, _ reach: Reach, _ bundle: Bundle) throws(LarderError) -> Step {
+        let answer = try exchange(url, reach, [:]).get(asking: url)
+        let stays = "what is held stays as it is"
+        var arrival = Arrival(url, answer, answer.head.fields.storable(in: Self.profile))
+        if Redirect(answer.head.status, answer.head.fields, from: url) == nil {
+            guard (200..<300).contains(answer.head.status) else {
+                throw LarderError(.machine, "\(url.href): the server answered \(answer.head.status); \(stays)")
+            }
+            if let mismatch = bundle.mismatch(of: answer.body) {
+                throw LarderError(.machine, "\(url.href): what came is not what it has to be: \(mismatch); \(stays)")
+            }
+            arrival.bundle = bundle
+        }
+        came.append(arrival)
+        return Step(answer)
+    }
+
+    private func ask(
+        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields, _ policy: CachePolicy, _ rules: CacheRules, _ held: Held?,
+        _ entry: CacheEntry?, isConditional: Bool = false
+    ) throws(LarderError) -> Step {
+        let outcome = try exchange(url, reach, fields)
+        let conclusion = policy.conclusion(
+            of: outcome.cacheOutcome, for: CacheRequest(url: url), entry: entry, wasConditional: isConditional,
+            profile: Self.profile, rules: rules, now: Self.now)
+        switch conclusion.reply {
+        case .stored(let entry, let hit):
+            guard let held else { break }
+            if case .update(let updated) = conclusion.change, case .success(let answer) = outcome {
+                var arrival = Arrival(url, answer, updated.fields)
+                (arrival.held, arrival.isConfirmed) = (held.response, true)
+                came.append(arrival)
+            }
+            return Step(held, entry, hit)
+        case .loadAgain:
+            return try ask(url, reach, [:], policy, rules, nil, nil)
+        case .received, .gatewayTimeout: break
+        }
+        let answer = try outcome.get(asking: url)
+        // A server that does not understand the conditions is asked without them.
+        if answer.head.status == 412, isConditional { return try ask(url, reach, [:], policy, rules, nil, nil) }
+        var arrival = Arrival(url, answer, answer.head.fields)
+        if case .store(let entry, .allowed) = conclusion.change {
+            arrival.response = WebResponse(url.href, entry.status, entry.fields, answer.body)
+            arrival.refusal = refusal(of: answer, url, rules)
+        } else {
+            arrival.refusal = "its server, or a rule, says that it is not to be stored"
+        }
+        arrival.held = held?.response
+        came.append(arrival)
+        return Step(answer)
+    }
+
+    /// Why a response is not kept, though its server would have it.
+    private func refusal(of answer: Answer, _ url: WebURL, _ rules: CacheRules) -> String? {
+        let subject = ResponseInspection.Subject(
+            url: url, status: answer.head.status, fields: answer.head.fields, beginning: Array(answer.body.prefix(4096))
+        )
+        if let rule = rules.refusal(of: subject, byteCount: answer.body.count) {
+            return Failure.refused(rule.text).description
+        }
+        return rules.inspection.accepts(subject) ? nil : Failure.standIn.description
+    }
+
+    private func exchange(
+        _ url: WebURL, _ reach: Reach, _ fields: HTTPFields
+    ) throws(LarderError) -> Result<Answer, FetchFailure> {
+        let start = Self.now
+        var request = FetchRequest(number: 0, url: url, fields: fields)
+        request.reach = reach
+        let fetch = try options.network.fetchOptions(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
+        let result: FetchResult?
+        do throws(FetchFailure) {
+            let loop = try openLoop(fetch)
+            result = try loop.result(of: request, interruption)
+            try loop.saveCookies()
+        } catch {
+            throw LarderError(error, fetching: url)
+        }
+        guard let result else { throw .interrupted }
+        switch result.outcome {
+        case .failure(let failure): return .failure(failure)
+        case .response(let response):
+            defer { response.body.discard() }
+            let body = try storing { () throws(StoreError) in try BodyContent(response.body).load() }
+            return .success(Answer(result, response, body, requested: start, responded: Self.now))
+        }
+    }
+
+    /// Made for the first URL, whose origin alone is shown credentials.
+    private func openLoop(_ options: FetchOptions) throws(FetchFailure) -> FetchLoop {
+        if let loop { return loop }
+        let opened = try FetchLoop(options)
+        loop = opened
+        return opened
+    }
+
+    // MARK: - Keeping
+
+    /// Something that is to be stored.
+    fileprivate struct Arrival {
+        let url: WebURL
+        var response: WebResponse
+        let requested: HTTPDate
+        let responded: HTTPDate
+        var sentFields = HTTPFields()
+        var flags: ResponseFlags = []
+        /// What is shown now.
+        var held: StoredResponse?
+        /// That has the body already.
+        var isConfirmed = false
+        var bundle: Bundle?
+        /// Why it is not stored.
+        var refusal: String?
+    }
+
+    /// Why the last of it is not held from now on; nil where it is, and where nothing came.
+    private func keepWhatCame() -> String? {
+        guard !came.isEmpty else { return nil }
+        do throws(StoreError) {
+            let writer = try StoreWriter(larder.folder)
+            var refusal: String?
+            for arrival in came {
+                var arrival = arrival
+                refusal = arrival.refusal ?? edit(&arrival)
+                if refusal == nil { try keep(arrival, writer) }
+            }
+            return refusal
+        } catch {
+            return error.description
+        }
+    }
+
+    /// Has the app look at it, and holds what comes of that against what is required. Gives why it is not to be stored.
+    private func edit(_ arrival: inout Arrival) -> String? {
+        if let willStore = options.willStore, !arrival.isConfirmed {
+            guard let edited = willStore(arrival.response) else { return Failure.unwanted.description }
+            let wasEdited = edited.body != arrival.response.body
+            arrival.response = edited
+            if wasEdited, let mismatch = arrival.bundle?.mismatch(of: edited.body) {
+                return Failure.altered("\(mismatch), as willStore edited it").description
+            }
+        }
+        guard !arrival.isConfirmed, (200..<300).contains(arrival.response.status) else { return nil }
+        return required[arrival.url]?.mismatch(of: arrival.response.body).map {
+            "a manifest requires another: \($0)"
+        }
+    }
+
+    private func keep(_ arrival: Arrival, _ writer: StoreWriter) throws(StoreError) {
+        var fields = arrival.response.storedFields(now: arrival.responded)
+        // One client's.
+        fields.remove("Set-Cookie")
+        let body: NewResponse.Body
+        if arrival.isConfirmed {
+            body = arrival.held?.body.map { .held($0) } ?? .none
+        } else if arrival.response.body.isEmpty, arrival.response.status >= 300 {
+            body = .none
+        } else {
+            body = .new(try NewBody(scanning: arrival.response.body, fields, arrival.url, in: larder.folder))
+        }
+        var new = NewResponse(
+            href: arrival.url.href, referrer: nil, status: arrival.response.status, role: arrival.held?.role ?? 1,
+            fields: fields.block, fetched: arrival.responded.secondsSinceEpoch, body: body)
+        new.requested = arrival.requested.secondsSinceEpoch
+        new.type = fields.contentType?.essence
+        new.variant = VaryKey(decoded: fields, request: arrival.sentFields)?.text ?? VaryKey.never
+        new.flags = arrival.flags
+        if arrival.isConfirmed, let held = arrival.held {
+            new.flags.formUnion(held.flags.intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin]))
+        }
+        try writer.add(
+            loaded: new, over: arrival.held, origin: arrival.url.origin, host: arrival.url.host,
+            now: arrival.responded.secondsSinceEpoch)
+    }
+
+    private static var now: HTTPDate { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
+}
+
+extension AppLoad.Answer {
+    fileprivate init(
+        _ result: FetchResult, _ response: FetchedResponse, _ body: [UInt8], requested: HTTPDate, responded: HTTPDate
+    ) {
+        var fields = response.fields
+        // It described the coding that is undone.
+        if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
+        fields.remove("Content-Encoding")
+        head = CacheAnswer(status: response.status, fields: fields, requestTime: requested, responseTime: responded)
+        self.body = body
+        sentFields = result.sentFields
+        flags = result.exchange.map(ResponseFlags.init) ?? []
+    }
+}
+
+extension AppLoad.Arrival {
+    fileprivate init(_ url: WebURL, _ answer: AppLoad.Answer, _ fields: HTTPFields) {
+        self.url = url
+        response = WebResponse(url.href, answer.head.status, fields, answer.body)
+        (requested, responded) = (answer.head.requestTime, answer.head.responseTime)
+        (sentFields, flags) = (answer.sentFields, answer.flags)
+    }
+}
+
+extension Result<AppLoad.Answer, FetchFailure> {
+    fileprivate func get(asking url: WebURL) throws(LarderError) -> AppLoad.Answer {
+        do throws(FetchFailure) {
+            return try get()
+        } catch {
+            throw LarderError(error, fetching: url)
+        }
+    }
+
+    fileprivate var cacheOutcome: CacheOutcome {
+        switch self {
+        case .success(let answer): .answered(answer.head)
+        case .failure: .unreachable
+        }
+    }
+}
+
+extension NewBody {
+    /// With its links, so that it can be shown and checked as what a prefetch brings in.
+    fileprivate init(
+        scanning bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL, in folder: StoreFolder
+    ) throws(StoreError) {
+        let type = fields.contentType
+        let format =
+            bytes.count > Self.largestScan ? .opaque : BodyFormat(mediaType: type, url: url, body: bytes.span)
+        let table = LinkScanner().scan(bytes.span, as: format, charset: type?.charset) { _, _ in }
+        try self.init(
+            .bytes(bytes), form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
+            in: folder)
+    }
+
+    /// Larger bodies are kept, and not looked into.
+    private static let largestScan = 64 * 1024 * 1024
+}
+
+/// What the store says goes on as what stopped the call.
+private func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
+    do throws(StoreError) {
+        return try body()
+    } catch {
+        throw LarderError(error)
+    }
+}
+
+extension Bundle {
+    /// How a body differs; nil for one that is what it has to be.
+    fileprivate func mismatch(of body: [UInt8]) -> Mismatch? {
+        if case .mismatch(let mismatch) = BundleMeter.verdict(on: self, bytes: body) { mismatch } else { nil }
+    }
+}

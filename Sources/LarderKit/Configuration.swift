@@ -1,0 +1,180 @@
+internal import Glibc
+internal import System
+internal import Web
+
+/// What a configuration file says, and on which line: names with values, and names of commands with such.
+///
+/// ```json
+/// {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}
+/// ```
+public struct ConfigFile: Sendable, Equatable {
+    public enum Value: Sendable, Equatable {
+        case flag(Bool)
+        /// A text, or a number as it is written.
+        case text(String)
+        case texts([String])
+    }
+
+    public struct Entry: Sendable, Equatable {
+        /// The command that it is for; nil for all of them.
+        public let section: String?
+        public let key: String
+        public let value: Value
+        public let line: Int
+        /// The line on which the section begins.
+        public let sectionLine: Int
+    }
+
+    public let path: String
+    public let entries: [Entry]
+
+    private static let mostBytes = 1 << 20
+
+    /// What is there, which may be nothing.
+    public enum Finding: Sendable, Equatable {
+        case read(ConfigFile)
+        case absent
+        /// It is another user's, and could make larder do what that user wants.
+        case foreign
+    }
+
+    /// - Throws: `LarderError` of kind `.input` for a file that cannot be read or says what it must not.
+    public static func look(at path: String) throws(LarderError) -> Finding {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            let file = try File(path, O_RDONLY)
+            var status = stat()
+            guard fstat(file.descriptor, &status) == 0 else { throw SystemError(errno, doing: "read", path) }
+            guard status.st_uid == geteuid() || status.st_uid == 0 else { return .foreign }
+            bytes = try file.read(atMost: mostBytes + 1)
+        } catch {
+            if error.code == ENOENT || error.code == ENOTDIR { return .absent }
+            throw LarderError(
+                .input, "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
+        }
+        return .read(try ConfigFile(bytes, path: path))
+    }
+
+    /// - Throws: `LarderError` of kind `.input` that names the file, the line and the key.
+    public init(_ bytes: [UInt8], path: String) throws(LarderError) {
+        self.path = path
+        let advice = "write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
+        guard bytes.count <= Self.mostBytes else {
+            throw LarderError(.input, "\(path) is larger than a configuration may be (1 MiB): \(advice)")
+        }
+        let json: JSONValue
+        do throws(JSONError) {
+            json = try JSONValue.parse(bytes.span)
+        } catch {
+            throw LarderError(
+                .input, "\(path):\(error.line): this is no JSON: expected \(error.expected), found \(error.found)")
+        }
+        guard let members = json.members else {
+            throw LarderError(.input, "\(path):1: expected an object of options: \(advice)")
+        }
+        var entries: [Entry] = []
+        for member in members {
+            let line = TextPosition(of: member.keyOffset, in: bytes.span).line
+            if let own = member.value.members {
+                for inner in own {
+                    let innerLine = TextPosition(of: inner.keyOffset, in: bytes.span).line
+                    entries.append(
+                        Entry(
+                            section: member.key, key: inner.key,
+                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine, sectionLine: line))
+                }
+            } else {
+                entries.append(
+                    Entry(
+                        section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"), line: line,
+                        sectionLine: line))
+            }
+        }
+        self.entries = entries
+    }
+
+    private static func value(_ member: JSONValue.Member, _ place: String) throws(LarderError) -> Value {
+        switch member.value.content {
+        case .bool(let flag): return .flag(flag)
+        case .string(let text): return .text(text)
+        case .number(let number): return .text(number.text)
+        case .array(let items):
+            let texts = items.compactMap { $0.string ?? $0.number?.text }
+            if texts.count == items.count { return .texts(texts) }
+        case .null, .object:
+            break
+        }
+        throw LarderError(
+            .input,
+            "\(place): \"\(member.key)\" wants a text, a number, true, false, or a list of texts; "
+                + "leave it out for what is usual")
+    }
+}
+
+/// What options are in force, and who says so.
+public struct ConfigReport: Sendable, Equatable {
+    public struct File: Sendable, Equatable {
+        public let path: String
+        /// `read`, `not there`, or why it is not read.
+        public let state: String
+
+        public init(path: String, state: String) {
+            self.path = path
+            self.state = state
+        }
+    }
+
+    public struct Setting: Sendable, Equatable {
+        /// The command that it is for; nil for all that have the option.
+        public let command: String?
+        public let option: String
+        /// Nil for what is secret, and for what nobody sets.
+        public let values: [String]?
+        public let source: String
+
+        public init(command: String?, option: String, values: [String]?, source: String) {
+            self.command = command
+            self.option = option
+            self.values = values
+            self.source = source
+        }
+    }
+
+    public let files: [File]
+    public let settings: [Setting]
+
+    public init(files: [File], settings: [Setting]) {
+        self.files = files
+        self.settings = settings
+    }
+
+    /// The report for programs.
+    public var json: String {
+        var writer = JSONWriter(.pretty)
+        writer.object { object in
+            object.member("files") { list in
+                list.array { array in
+                    for file in files {
+                        array.object { object in
+                            object.member("path", file.path)
+                            object.member("state", file.state)
+                        }
+                    }
+                }
+            }
+            object.member("settings") { list in
+                list.array { array in
+                    for setting in settings {
+                        array.object { object in
+                            object.member("command", setting.command)
+                            object.member("option", setting.option)
+                            object.member("values", setting.values)
+                            object.member("source", setting.source)
+                        }
+                    }
+                }
+            }
+        }
+        return writer.text
+    }
+}

@@ -1,0 +1,424 @@
+internal import Bundles
+internal import Crawl
+internal import Digest
+internal import Fetch
+internal import Store
+internal import Web
+
+/// How to preload.
+public struct PreloadOptions: Sendable {
+    /// What the manifest's references are relative to; nil for where the manifest says, or is.
+    public var base: String?
+    /// The form of the manifest, one of `CheckOptions.formats`; nil for what its shape tells.
+    public var format: String?
+    /// What the bundles need comes along: images, styles, and the requests that they name.
+    public var hasRequisites = true
+    public var network = NetworkOptions()
+    /// The most connections that one host gets at once; nil for 16.
+    public var connectionsPerHost: Int?
+    /// Asked before a response with a body is stored. A bundle cannot be edited out of its digest: then it is refused.
+    public var willStore: WillStore?
+    /// Told of the figures about ten times a second, on a thread of the preload's, which waits meanwhile.
+    public var progress: (@Sendable (PrefetchProgress) -> Void)?
+    /// Told of every request that ended, on the same thread.
+    public var fetched: (@Sendable (PrefetchedURL) -> Void)?
+
+    public init() {}
+}
+
+extension Larder {
+    /// Asks a manifest what is current, and brings in only what differs: a bundle that is held with its digest is not asked
+    /// for. The bundles change together, in one visit that is published when all that are required verify; until then, and
+    /// when they do not, the last good set is served.
+    ///
+    /// - Parameter manifest: a file, or an URL, in any form that is known. The manifest stays with the site.
+    /// - Throws: `LarderError` of kind `.input` for a manifest that says what it must not, `.machine` when the store fails, or
+    ///   when the manifest cannot be had and none is known. What a server refuses is no error; it is in the report.
+    public func preload(
+        _ manifest: String, options: PreloadOptions = PreloadOptions()
+    ) async throws(LarderError) -> PreloadReport {
+        var plan = ManifestPlan(
+            place: ManifestPlan.fullPlace(manifest), base: options.base, format: options.format)
+        plan.hasRequisites = options.hasRequisites
+        let wanted = plan
+        return try await running { (run) throws(LarderError) in
+            try run.preload(wanted, named: manifest, options)
+        }
+    }
+}
+
+extension SiteRun {
+    func preload(
+        _ manifest: ManifestPlan, named name: String, _ options: PreloadOptions
+    ) throws(LarderError) -> PreloadReport {
+        let clock = ContinuousClock()
+        let started = clock.now
+        let found = try find(manifest, options.network, isNew: WebURL(manifest.place)?.isHTTP != true)
+        var place = try place(of: found.gate, manifest)
+        let site = sites.first { $0.name == place.site.href }
+        // Only its bundles are wanted, until somebody prefetches its pages.
+        place.manifest.isAlone = plan(ofSite: place.site.href).map { $0.manifest?.isAlone ?? false } ?? true
+        var report = PreloadReport(manifest: name, site: place.site.href, outcome: .current)
+        report.requests = found.gate.requestCount
+        if let failure = found.failure {
+            report.outcome = failure.kind == .input ? .refused : .unreachable
+            report.manifestFailure = failure.description
+            report.bundles = found.gate.bundles.count
+            report.show(site)
+        } else {
+            let steps = try PreloadShelf.plan(found.gate, site, larder.folder)
+            report.bundles = steps.steps.count
+            report.reused = steps.steps.count { step in if case .fetch = step { false } else { true } }
+            if try isCurrent(steps, found.gate, place, site) {
+                report.show(site)
+            } else {
+                try bringIn(steps, found, place, options, &report)
+            }
+        }
+        report.elapsed = clock.now - started
+        return report
+    }
+
+    /// Whether there is nothing to do: the bundles are as they have to be, the site says so already, and nothing was left over.
+    private func isCurrent(
+        _ steps: PreloadPlan, _ gate: BundleGate, _ place: Place, _ site: Site?
+    ) throws(LarderError) -> Bool {
+        guard steps.isCurrent, let site, let held = SitePlan(text: site.settings).manifest, held == place.manifest
+        else {
+            return false
+        }
+        guard let kept = try larder.keptManifest(of: site.name) else { return false }
+        // Another text that says the same, such as a later date, is not worth a visit.
+        if gate.isSame(as: kept) { return true }
+        do throws(StoreError) {
+            return try held.requirements(of: kept) == gate.requirements
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func bringIn(
+        _ steps: PreloadPlan, _ found: FoundManifest, _ place: Place, _ options: PreloadOptions,
+        _ report: inout PreloadReport
+    ) throws(LarderError) {
+        var own = PrefetchOptions()
+        let known = plan(ofSite: place.site.href)
+        if let known { own.plan = own.plan.over(known) }
+        own.network = options.network
+        own.plan.connectionsPerHost = options.connectionsPerHost ?? own.plan.connectionsPerHost
+        own.willStore = options.willStore
+        own.progress = options.progress
+        own.fetched = options.fetched
+        found.gate.apply(to: &own)
+        // What is left over of the last time is looked for by way of all bundles.
+        let before = known?.manifest
+        let isWhole = before.map { $0.isWhole && $0.hasRequisites == place.manifest.hasRequisites } ?? true
+        let urls = found.gate.bundles
+        let wanted = isWhole ? zip(urls, steps.steps).filter { $1 != .reuse }.map(\.0) : urls
+        var crawlPlan = try larder.plan(site: place.site, start: place.start, own)
+        crawlPlan.startsAtRequisites = true
+        crawlPlan.followsLinks = place.manifest.hasRequisites
+        crawlPlan.sitePlan.leftOut = known?.leftOut
+        // What is left over stays so until a run has looked for it to its end.
+        var manifest = place.manifest
+        manifest.isWhole = before?.isWhole ?? true
+        let run = try self.run(crawlPlan, manifest, found, only: wanted)
+
+        let bundleURLs = Set(urls.map(\.href))
+        let required = Set(found.gate.requiredBundles.map(\.href))
+        for missing in run.missing {
+            let problem = PreloadReport.Problem(
+                url: missing.url, reason: missing.reason,
+                // What is held against a digest and is no bundle's own address is where one's redirect leads.
+                isRequired: required.contains(missing.url) || missing.isAltered && !bundleURLs.contains(missing.url))
+            if missing.isAltered { report.refused.append(problem) } else { report.missing.append(problem) }
+        }
+        // By way of a redirect it is another address that was refused.
+        for item in run.check?.items ?? [] where item.verdict == .mismatch && item.isRequired {
+            guard !report.refused.contains(where: { $0.url == item.url }) else { continue }
+            guard !report.missing.contains(where: { $0.url == item.url }) else { continue }
+            report.refused.append(.init(url: item.url, reason: item.detail ?? "it does not match", isRequired: true))
+        }
+        let asked = steps.steps.count { step in if case .fetch = step { true } else { false } }
+        let lost = (report.refused + report.missing).count { bundleURLs.contains($0.url) || $0.isRequired }
+        report.fetched = max(0, asked - lost)
+        report.requisites = max(0, run.requisites - (wanted.count - lost))
+        report.requests += run.requests
+        report.byteCount = run.wireByteCount
+        report.isInsecure = run.isInsecure
+        if run.isPublished {
+            report.outcome = .changed
+        } else if run.isInterrupted {
+            report.outcome = .interrupted
+        } else {
+            let isGone = run.missing.contains { $0.isGone && required.contains($0.url) }
+            report.outcome = report.refused.contains(where: \.isRequired) || isGone ? .refused : .unreachable
+        }
+        do throws(StoreError) {
+            let held = larder.folder.exists ? try StoreReader(larder.folder).sites() : []
+            report.show(held.first { $0.name == place.site.href })
+            try keepWholeness(run, place)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// What is still missing is looked for the next time, though all bundles be held.
+    private func keepWholeness(_ run: PrefetchReport, _ place: Place) throws(StoreError) {
+        guard run.isPublished else { return }
+        let isWhole = run.missing.allSatisfy { $0.isGone || $0.isKeptFromBefore }
+        guard let site = try StoreReader(larder.folder).sites().first(where: { $0.name == place.site.href }) else {
+            return
+        }
+        var settings = SitePlan(text: site.settings)
+        guard settings.manifest?.isWhole != isWhole else { return }
+        settings.manifest?.isWhole = isWhole
+        try StoreWriter(larder.folder).keep(settings: settings.text, ofSite: site.name)
+    }
+}
+
+extension PreloadReport {
+    fileprivate mutating func show(_ site: Site?) {
+        visit = site?.published
+        since = site?.visits.first { $0.id == site?.published }?.started
+    }
+}
+
+/// Looks up what is held of a manifest's bundles.
+private enum PreloadShelf {
+    private static let together = 1000
+
+    static func plan(
+        _ gate: BundleGate, _ site: Site?, _ folder: StoreFolder
+    ) throws(LarderError) -> PreloadPlan {
+        let bundles = gate.expected
+        do throws(StoreError) {
+            guard folder.exists else { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
+            let reader = try StoreReader(folder)
+            let shelf = try BundleShelf(reader, folder)
+            var md5s = KnownMD5s(reader)
+            let own = Set(site?.visits.map(\.id) ?? [])
+            // What a visit has that was not published comes to light with the next that is.
+            let hidden = site.flatMap { site in site.visits.last { $0.id > site.published ?? 0 }?.id }
+            var held = [PreloadPlan.Holding](repeating: .init(), count: bundles.count)
+            // In the store's own order, which reads neighbours together.
+            let hrefs = bundles.map(\.url.href)
+            var rest = hrefs.indices.sorted { hrefs[$0] < hrefs[$1] }[...]
+            while !rest.isEmpty {
+                let some = rest.prefix(Self.together)
+                rest = rest.dropFirst(Self.together)
+                // A transaction for each look-up takes longer than the look-up.
+                try reader.steadily { () throws(StoreError) in
+                    let shown = try reader.shown(some.map { hrefs[$0] })
+                    for index in some {
+                        let (url, bundle) = bundles[index]
+                        var holding = PreloadPlan.Holding()
+                        if let shown = shown[hrefs[index]], shown.status < 400 {
+                            holding.isOwn = own.contains(shown.visit)
+                            if let hidden, holding.isOwn {
+                                let next = try reader.response(for: url.href, shownBy: hidden)
+                                holding.isCovered = next?.visit != shown.visit
+                            }
+                            if let body = shown.body {
+                                holding.shown = try version(
+                                    of: body, isThere: shown.isThere, bundle, shelf, reader, &md5s)
+                            } else if let body = try reader.body(at: url) {
+                                holding.shown = try version(
+                                    of: body, isThere: reader.isThere(body), bundle, shelf, reader, &md5s)
+                            }
+                        }
+                        if case .fetch = PreloadPlan.step(bundle, holding), bundle.isProvable {
+                            holding.isElsewhere = try shelf.response(for: url, as: bundle) != nil
+                        }
+                        held[index] = holding
+                    }
+                }
+            }
+            try md5s.keep(in: folder)
+            return PreloadPlan(zip(bundles, held).map { ($0.bundle, $1) })
+        } catch {
+            if error.reason == .missing { return PreloadPlan(bundles.map { ($0.bundle, .init()) }) }
+            throw LarderError(error)
+        }
+    }
+
+    private static func version(
+        of body: StoredBody, isThere: Bool, _ bundle: Bundle, _ shelf: BundleShelf, _ reader: StoreReader,
+        _ md5s: inout KnownMD5s
+    ) throws(StoreError) -> PreloadPlan.Holding.Version? {
+        guard let sha256 = Digest(.sha256, bytes: body.sha256) else { return nil }
+        var version = PreloadPlan.Holding.Version(digests: [sha256], byteCount: body.byteCount)
+        let isDamaged = try shelf.isDamaged(body)
+        version.isSound = isThere && !isDamaged
+        guard version.isSound else { return version }
+        let wanted = bundle.claims.filter { $0.subject == .decoded }.compactMap(\.algorithm)
+        if wanted.contains(.md5), let md5 = try md5s.md5(of: body) { version.digests.append(md5) }
+        // Others are nowhere kept.
+        if !wanted.allSatisfy({ $0 == .md5 || $0 == .sha256 }), let content = try reader.content(of: body) {
+            version.digests = try content.measurement(for: bundle).decoded.digests
+        }
+        return version
+    }
+}
+
+/// What a preload did: which bundles were at hand, which came, and which set is served.
+public struct PreloadReport: Sendable, Equatable {
+    public enum Outcome: String, Sendable, CaseIterable {
+        /// Everything is held as the manifest says: nothing was fetched.
+        case current
+        /// All that differed has come and verified, and is served from now on.
+        case changed
+        /// Something came that is not what the manifest says, or is gone: the last good set is served.
+        case refused
+        /// The manifest or a bundle could not be had: the last good set is served.
+        case unreachable
+        /// It was cancelled: what came is kept, and the next preload goes on.
+        case interrupted
+    }
+
+    /// As it was asked for.
+    public let manifest: String
+    public let site: String
+    public internal(set) var outcome: Outcome
+    /// The visit that is served, and when it began, in seconds since 1970; nil when none is yet.
+    public internal(set) var visit: Int64?
+    public internal(set) var since: Int64?
+    /// How many the manifest lists.
+    public internal(set) var bundles = 0
+    /// Held with their digests: nobody was asked for them.
+    public internal(set) var reused = 0
+    /// Asked for, and as they have to be.
+    public internal(set) var fetched = 0
+    /// What came and was not kept, since it is not what it has to be.
+    public internal(set) var refused: [Problem] = []
+    /// What did not come.
+    public internal(set) var missing: [Problem] = []
+    /// What the bundles need, and came along.
+    public internal(set) var requisites = 0
+    /// Those for the manifest included.
+    public internal(set) var requests = 0
+    /// What came over the network for the bundles and what they need.
+    public internal(set) var byteCount = 0
+    public internal(set) var elapsed: Duration = .zero
+    /// Certificates were not looked at.
+    public internal(set) var isInsecure = false
+    /// Why the manifest could not be had.
+    public internal(set) var manifestFailure: String?
+
+    public struct Problem: Sendable, Equatable {
+        public let url: String
+        public let reason: String
+        /// Without it, the set is not complete. What the bundles need is told, and holds nothing up.
+        public let isRequired: Bool
+    }
+
+    init(manifest: String, site: String, outcome: Outcome) {
+        self.manifest = manifest
+        self.site = site
+        self.outcome = outcome
+    }
+
+    /// A set of bundles that verify is served.
+    public var isServed: Bool { visit != nil }
+
+    /// When the set that is served came, in universal time: `2026-01-31T12:00:00Z`.
+    public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
+
+    /// The report for programs.
+    public var json: String {
+        var writer = JSONWriter(.pretty)
+        writer.object { object in
+            object.member("manifest", manifest)
+            object.member("site", site)
+            object.member("outcome", outcome.rawValue)
+            object.member("visit", visit)
+            object.member("since", since)
+            object.member("bundles", bundles)
+            object.member("reused", reused)
+            object.member("fetched", fetched)
+            object.member("requisites", requisites)
+            object.member("requests", requests)
+            object.member("bytes", byteCount)
+            object.member("seconds", elapsed / .seconds(1))
+            object.member("insecure", isInsecure)
+            object.member("refused") { list in list.array { array in for item in refused { item.write(to: &array) } } }
+            object.member("missing") { list in list.array { array in for item in missing { item.write(to: &array) } } }
+            object.memberIfPresent("manifestFailure", manifestFailure)
+        }
+        return writer.text
+    }
+}
+
+extension PreloadReport.Problem {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("url", url)
+            object.member("reason", reason)
+            object.member("required", isRequired)
+        }
+    }
+}
+
+/// What there is to do about each bundle of a manifest, by what is held of it: a decision without any I/O.
+struct PreloadPlan: Sendable, Equatable {
+    enum Step: Sendable, Equatable {
+        /// Readers see it as it has to be, by the site's own visit: nothing is asked, and nothing is written.
+        case reuse
+        /// It is held as it has to be, and the site itself does not show it: it does from the next visit on, and nothing is
+        /// asked.
+        case adopt
+        /// The origin is asked.
+        case fetch(Reason)
+    }
+
+    enum Reason: Sendable, Equatable {
+        /// Nothing of it is held.
+        case new
+        /// What is held is another one.
+        case differs
+        /// It is held, and its bytes are not what they were.
+        case damaged
+        /// No digest says what it has to be: the origin is asked whether it still holds.
+        case unproven
+    }
+
+    /// What is held of a bundle.
+    struct Holding: Sendable, Equatable {
+        /// What readers see.
+        var shown: Version?
+        /// The site itself shows it.
+        var isOwn = false
+        /// A visit that is not served has another one, which would come to light with the next that is.
+        var isCovered = false
+        /// Other visits have it as it has to be. Only looked for where what is shown does not do.
+        var isElsewhere = false
+
+        struct Version: Sendable, Equatable {
+            var digests: [Digest]
+            var byteCount: Int
+            /// As far as anybody knows, its bytes are there and as they came.
+            var isSound = true
+        }
+    }
+
+    let steps: [Step]
+    /// Nobody has to be asked, and nothing has to be written.
+    let isCurrent: Bool
+
+    init(_ bundles: [(bundle: Bundle, holding: Holding)]) {
+        let steps = bundles.map { Self.step($0.bundle, $0.holding) }
+        let isCurrent = steps.allSatisfy { $0 == .reuse }
+        self.isCurrent = isCurrent
+        self.steps = zip(steps, bundles).map { step, bundle in
+            step == .reuse && bundle.holding.isCovered && !isCurrent ? .adopt : step
+        }
+    }
+
+    static func step(_ bundle: Bundle, _ holding: Holding) -> Step {
+        guard bundle.isProvable else { return .fetch(holding.shown == nil ? .new : .unproven) }
+        guard let shown = holding.shown else { return holding.isElsewhere ? .adopt : .fetch(.new) }
+        let isRight = bundle.finding(knowing: shown.digests, byteCount: shown.byteCount)?.verdict == .verified
+        if isRight, shown.isSound { return holding.isOwn ? .reuse : .adopt }
+        return holding.isElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
+    }
+}

@@ -1,0 +1,239 @@
+internal import Fetch
+internal import Glibc
+public import Serve
+internal import Store
+internal import System
+public import Web
+
+extension Larder {
+    /// Serves what the larder holds, until the service is stopped. It asks nothing of the network, unless the options name
+    /// another policy than `offline`.
+    ///
+    /// - Parameters:
+    ///   - port: 0 lets the kernel choose.
+    ///   - threads: nil takes one a core.
+    ///   - memoryLimit: how many bytes of answers are kept ready.
+    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when there is no larder, or the port
+    ///   is not to be had.
+    public func serve(
+        port: UInt16 = 8080, threads: Int? = nil, memoryLimit: Int = 64 * 1024 * 1024,
+        options: ServeOptions = ServeOptions()
+    ) throws(LarderError) -> MirrorService {
+        var mirror = try options.mirrorOptions()
+        let requirements = RequirementsInForce()
+        mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
+        mirror.walk = { [self] reader, site, limit throws(StoreError) in try walk(reader, site, limit: limit) }
+        if options.mayBeEmpty { try makeStore() }
+        let loads = try loads(options, mirror)
+        if let loads { mirror.load = { loads.load($0, done: $1) } }
+        guard folder.exists else {
+            throw LarderError(
+                .machine, "there is no larder at \(path): prefetch a site into it first, or name another with --store")
+        }
+        do throws(ServerError) {
+            return MirrorService(
+                try MirrorServer(
+                    folder, port: port, threadCount: threads ?? Machine.coreCount, memoryLimit: memoryLimit,
+                    options: mirror),
+                mirror, loads)
+        } catch {
+            loads?.stop()
+            throw LarderError(error)
+        }
+    }
+
+    /// Nil where no server is asked. What they answer is kept, so there has to be a store.
+    private func loads(_ options: ServeOptions, _ mirror: MirrorOptions) throws(LarderError) -> ServerLoads? {
+        guard mirror.policy != .offline else { return nil }
+        try makeStore()
+        let start = mirror.root.map { [$0] } ?? []
+        return try ServerLoads(
+            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
+    }
+
+    private func makeStore() throws(LarderError) {
+        do throws(StoreError) {
+            _ = try StoreWriter(folder)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+}
+
+/// A running server.
+public final class MirrorService: Sendable {
+    private let server: MirrorServer
+    private let options: MirrorOptions
+    private let loads: ServerLoads?
+
+    init(_ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?) {
+        self.server = server
+        self.options = options
+        self.loads = loads
+    }
+
+    public var port: UInt16 { server.port }
+
+    /// Where to look: the list of what is held, or the site at the root.
+    public var address: String { "http://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/" }
+
+    /// Whether other machines can reach it.
+    public var isExposed: Bool { !options.address.isLoopback }
+
+    /// The addresses by which other machines reach it, as they stand in a URL; this machine's name where it has none.
+    public var reachable: [String] {
+        let addresses = options.address.isLoopback ? [] : options.address.reachable
+        return addresses.isEmpty ? ["localhost"] : addresses
+    }
+
+    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
+    public func stop() {
+        server.stop()
+        loads?.stop()
+    }
+
+    /// The served address of an original URL; nil for what is no http or https URL.
+    public func address(of url: String) -> String? {
+        server.address(of: url)
+    }
+}
+
+/// How a larder is shown.
+public struct ServeOptions: Sendable {
+    /// The site that is shown at the root; nil gives every origin a name of its own below `localhost`.
+    public var root: String?
+    /// The address of this machine to listen on, or `*` for all of them. Nil listens on loopback, where nobody else comes.
+    public var address: String?
+    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    public var hasShim = true
+    /// Lets pages ask the network for what the larder does not lead to itself.
+    public var allowsNetwork = false
+
+    /// Shows other machines what was fetched with credentials, too.
+    public var showsPrivate = false
+
+    /// How what is held and servers share the work. `offline` asks no server, whatever a request or a rule says.
+    public var policy = CachePolicy.offline
+    /// How servers are asked, where the policy has them asked.
+    public var network = NetworkOptions()
+
+    /// When held bodies are hashed before they are shown. They were when they came, so that this finds what became of them on
+    /// the disk.
+    public var verification = Verification.never
+
+    /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help rules`.
+    public var rules: [String] = []
+    /// After how long a held copy is shown where a server that is asked first has not answered; what it answers later is kept.
+    /// Nil waits for it.
+    public var patience: Duration? = .seconds(5)
+    /// How large the larder may become by what is loaded; nil for any size.
+    public var sizeLimit: Int64?
+    /// Serves a larder that is not there yet, for whoever is about to stock it.
+    public var mayBeEmpty = false
+
+    public init() {}
+
+    /// - Throws: `LarderError` of kind `.input` for a site or an address that is none.
+    func mirrorOptions() throws(LarderError) -> MirrorOptions {
+        var options = MirrorOptions()
+        if let root {
+            guard let url = WebURL(root), url.isHTTP else {
+                throw LarderError(.input, "\"\(root)\" is not a site: write it like https://example.com/")
+            }
+            options.root = url
+        }
+        if let address {
+            guard let known = ListenAddress(address) else {
+                throw LarderError(
+                    .input, "\"\(address)\" is no address to listen on: write it like 192.0.2.1, or * for all there are"
+                )
+            }
+            // A name below localhost is this machine for everybody: other machines would find themselves.
+            guard root != nil || known.isLoopback else {
+                throw LarderError(
+                    .input, "other machines can only be shown one site: name it with --at-root SITE")
+            }
+            options.address = known
+        }
+        options.rules = try CacheRules(texts: rules).rules
+        options.patience = patience
+        options.sizeLimit = sizeLimit
+        options.policy = policy
+        options.verification = verification
+        options.hasShim = hasShim
+        options.allowsNetwork = allowsNetwork
+        options.showsPrivate = showsPrivate
+        return options
+    }
+}
+
+extension Larder {
+    /// Where a server on the port shows a site, by its name or host, or any http or https URL; without one, what is held.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is neither.
+    public func address(of text: String?, at port: UInt16) async throws(LarderError) -> String {
+        guard let text else { return "http://localhost:\(port)/" }
+        let sites = try await visits().sites.map(\.name)
+        let url = SiteName.place(of: text, among: sites).map { sites[$0] } ?? text
+        guard let address = MirrorServer.address(of: try Self.startURL(url).href, at: port) else {
+            throw LarderError(.input, "\(text) cannot be shown: only http and https can")
+        }
+        return address
+    }
+
+    /// Whether a larder serves on the port of this machine.
+    public static func answers(at port: UInt16) async -> Bool {
+        guard let url = WebURL("http://localhost:\(port)/?format=json") else { return false }
+        let interruption = Interruption()
+        return
+            (try? await onThread("larder-look") { () throws(LarderError) in
+                let body = try OneFetch.load(url, limit: 1 << 20, interruption: interruption)
+                return (try? JSONValue.parse(body.span))?["sites"] != nil
+            }) ?? false
+    }
+}
+
+extension MirrorService {
+    /// Fetches the copy of an original URL over the wire, as a browser would, redirects followed.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the mirror does not
+    ///   answer it with a page, `.interrupted` when the task is cancelled.
+    public func visit(_ url: String) async throws(LarderError) -> [UInt8] {
+        guard let address = address(of: url), let target = WebURL(address) else {
+            throw LarderError(.input, "\"\(url)\" is not a URL: write it like https://example.com/")
+        }
+        let interruption = Interruption()
+        return try await Larder.onThread("larder-visit", onCancel: interruption.request) { () throws(LarderError) in
+            try OneFetch.load(target, interruption: interruption)
+        }
+    }
+}
+
+/// A small web site out of memory, on loopback: what a demonstration or a test prefetches from.
+public final class FileService: Sendable {
+    private let server: FilesServer
+
+    /// - Parameters:
+    ///   - port: 0 lets the kernel choose.
+    ///   - lookup: the file at a path; nil where there is none. Called on the server's thread.
+    /// - Throws: `LarderError` of kind `.machine` when the port is not to be had.
+    public init(
+        port: UInt16 = 0, lookup: @escaping @Sendable (_ path: String) -> (type: String, body: [UInt8])?
+    ) throws(LarderError) {
+        do throws(ServerError) {
+            server = try FilesServer(port: port, lookup: lookup)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    public var port: UInt16 { server.port }
+
+    /// Without a slash at the end.
+    public var origin: String { "http://127.0.0.1:\(port)" }
+
+    /// Takes the site down. From any thread, and as often as one likes.
+    public func stop() {
+        server.stop()
+    }
+}

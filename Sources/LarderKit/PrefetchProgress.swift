@@ -1,0 +1,299 @@
+internal import Crawl
+internal import Synchronization
+internal import Web
+
+/// How far a prefetch is.
+public struct PrefetchProgress: Sendable, Equatable {
+    public let site: String
+    public let elapsed: Duration
+    public let phase: Phase
+    public let pages: Count
+    public let requisites: Count
+    /// Asked for, and not got.
+    public let failed: Int
+    public let running: Int
+    /// Everything that the site was found to link, wanted or not.
+    public let known: Int
+    public let requests: Int
+    /// What came over the network.
+    public let byteCount: Int
+    public let bytesPerSecond: Int
+    /// What servers said is still as it is held, and what was therefore not sent.
+    public let confirmed: Int
+    public let savedByteCount: Int
+    /// Those of which something is asked, or is to be; the busiest first, and not all of very many.
+    public let hosts: [Host]
+    public let hostCount: Int
+    public let waiting: Waiting
+    /// How long it still takes; nil while that is not known, as it is while more is found than is fetched.
+    public let remaining: Duration?
+
+    public enum Phase: String, Sendable, CaseIterable {
+        case fetching
+        /// Nothing is asked for any more: what came is being stored.
+        case storing
+    }
+
+    public struct Count: Sendable, Equatable {
+        public let done: Int
+        public let queued: Int
+    }
+
+    public struct Host: Sendable, Equatable {
+        public let name: String
+        public let running: Int
+        public let queued: Int
+        /// How many requests it gets at once.
+        public let limit: Int
+        public let requestsPerSecond: Double
+        /// For how long nothing is asked of it; nil while something may be.
+        public let pause: Duration?
+    }
+
+    /// What else has to come first.
+    public struct Waiting: Sendable, Equatable {
+        /// Pages that wait for what robots.txt says.
+        public let robots: Int
+        /// What failed, and is to be tried again.
+        public let retries: Int
+        /// Bodies that are being looked into for links.
+        public let scans: Int
+    }
+
+    /// One line for programs.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("event", "progress")
+            object.member("site", site)
+            object.member("seconds", Self.seconds(elapsed))
+            object.member("phase", phase.rawValue)
+            object.member("pages") { pages.write(to: &$0) }
+            object.member("requisites") { requisites.write(to: &$0) }
+            object.member("failed", failed)
+            object.member("running", running)
+            object.member("known", known)
+            object.member("requests", requests)
+            object.member("bytes", byteCount)
+            object.member("bytesPerSecond", bytesPerSecond)
+            object.member("confirmed", confirmed)
+            object.member("savedBytes", savedByteCount)
+            object.member("hosts") { list in
+                list.array { array in for host in hosts { host.write(to: &array) } }
+            }
+            object.member("hostCount", hostCount)
+            object.member("waiting") { waiting.write(to: &$0) }
+            object.member("secondsLeft", remaining.map(Self.seconds))
+        }
+        return writer.text
+    }
+
+    /// Milliseconds are enough for anybody.
+    static func seconds(_ duration: Duration) -> Double { ((duration / .seconds(1)) * 1000).rounded() / 1000 }
+}
+
+/// A request that ended.
+public struct PrefetchedURL: Sendable, Equatable {
+    public let url: String
+    /// `page`, `requisite`, `guide` (a sitemap), `robots`, or `probe`: something that no server can have.
+    public let kind: String
+    /// Nil when there was no answer.
+    public let status: Int?
+    public let failure: String?
+    public let byteCount: Int
+    public let elapsed: Duration
+
+    /// One line for programs.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("event", "fetched")
+            object.member("url", url)
+            object.member("kind", kind)
+            object.member("status", status)
+            object.memberIfPresent("failure", failure)
+            object.member("bytes", byteCount)
+            object.member("seconds", PrefetchProgress.seconds(elapsed))
+        }
+        return writer.text
+    }
+}
+
+extension PrefetchProgress.Count {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("done", done)
+            object.member("queued", queued)
+        }
+    }
+}
+
+extension PrefetchProgress.Host {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("name", name)
+            object.member("running", running)
+            object.member("queued", queued)
+            object.member("limit", limit)
+            object.member("requestsPerSecond", (requestsPerSecond * 10).rounded() / 10)
+            object.member("pausedSeconds", pause.map(PrefetchProgress.seconds))
+        }
+    }
+}
+
+extension PrefetchProgress.Waiting {
+    fileprivate func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            object.member("robots", robots)
+            object.member("retries", retries)
+            object.member("scans", scans)
+        }
+    }
+}
+
+/// Figures in, figures with their pace and an estimate out. A pure value: the time is in the figures.
+struct ProgressMeter: Sendable {
+    private struct Sample {
+        let elapsed: Duration
+        let byteCount: Int
+        let left: Int
+        let requests: [String: Int]
+    }
+
+    private let site: String
+    /// Those of the last while, some apart from each other.
+    private var samples: [Sample] = []
+
+    /// Bytes and requests a second are those of so long.
+    private static let paceSpan: Duration = .seconds(4)
+    /// Whether the end comes nearer is judged by at most so long, and by no less than that.
+    private static let span: Duration = .seconds(20)
+    private static let leastSpan: Duration = .seconds(3)
+    private static let distance: Duration = .milliseconds(250)
+    /// What takes longer than that is anybody's guess.
+    private static let longest: Duration = .seconds(100 * 3600)
+
+    init(site: String) {
+        self.site = site
+    }
+
+    mutating func measure(_ figures: CrawlProgress) -> PrefetchProgress {
+        let left =
+            figures.queuedPages + figures.queuedRequisites + figures.running + figures.atGate + figures.toRetry
+        let sample = Sample(
+            elapsed: figures.elapsed, byteCount: figures.byteCount, left: left,
+            requests: figures.hosts.reduce(into: [:]) { $0[$1.name] = $1.requests })
+        let recent = samples.first { sample.elapsed - $0.elapsed <= Self.paceSpan }
+        let seconds = recent.map { max(0.1, (sample.elapsed - $0.elapsed) / .seconds(1)) }
+        let progress = PrefetchProgress(
+            site: site, elapsed: figures.elapsed, phase: figures.isEnding ? .storing : .fetching,
+            pages: PrefetchProgress.Count(
+                done: figures.done - figures.doneRequisites, queued: figures.queuedPages + figures.atGate),
+            requisites: PrefetchProgress.Count(done: figures.doneRequisites, queued: figures.queuedRequisites),
+            failed: figures.failed, running: figures.running, known: figures.known, requests: figures.requests,
+            byteCount: figures.byteCount,
+            bytesPerSecond: Self.rate(from: recent?.byteCount, to: figures.byteCount, seconds).map { Int($0) } ?? 0,
+            confirmed: figures.confirmed, savedByteCount: figures.savedByteCount,
+            hosts: figures.hosts.map { host in
+                PrefetchProgress.Host(
+                    name: host.name, running: host.running, queued: host.queued, limit: host.limit,
+                    requestsPerSecond: Self.rate(from: recent?.requests[host.name], to: host.requests, seconds) ?? 0,
+                    pause: host.pause)
+            },
+            hostCount: figures.hostCount,
+            waiting: PrefetchProgress.Waiting(
+                robots: figures.atGate, retries: figures.toRetry, scans: figures.scanning),
+            remaining: figures.isEnding ? nil : remaining(sample))
+        keep(sample)
+        return progress
+    }
+
+    private static func rate(from: Int?, to: Int, _ seconds: Double?) -> Double? {
+        guard let from, let seconds else { return nil }
+        return max(0, Double(to - from) / seconds)
+    }
+
+    /// Nil while the end does not come nearer: pages lead to pages, and nobody knows to how many. It is judged since there
+    /// was most to do.
+    private func remaining(_ now: Sample) -> Duration? {
+        guard now.left > 0, let peak = samples.max(by: { $0.left <= $1.left }), peak.left > now.left,
+            now.elapsed - peak.elapsed >= Self.leastSpan
+        else { return nil }
+        let time = (now.elapsed - peak.elapsed) * now.left / (peak.left - now.left)
+        return time > Self.longest ? nil : time
+    }
+
+    private mutating func keep(_ sample: Sample) {
+        if let last = samples.last, sample.elapsed - last.elapsed < Self.distance { return }
+        samples.append(sample)
+        let old = samples.prefix { sample.elapsed - $0.elapsed > Self.span }
+        samples.removeFirst(old.count)
+    }
+}
+
+extension PrefetchedURL {
+    init(_ answer: CrawlAnswer) {
+        self.init(
+            url: answer.url, kind: answer.kind.rawValue, status: answer.status, failure: answer.failure,
+            byteCount: answer.byteCount, elapsed: answer.elapsed)
+    }
+}
+
+/// How far some longer work is.
+public struct WorkProgress: Sendable, Equatable {
+    public enum Unit: String, Sendable, CaseIterable {
+        case bodies, bundles, pages
+        /// Nothing is counted: the bytes are what is in use by now.
+        case room
+    }
+
+    public let unit: Unit
+    public let done: Int
+    /// Nil where nobody knows how much there is.
+    public let total: Int?
+    public let byteCount: Int64
+
+    init(_ unit: Unit, done: Int, of total: Int?, byteCount: Int64 = 0) {
+        self.unit = unit
+        self.done = done
+        self.total = total
+        self.byteCount = byteCount
+    }
+
+    /// One line for programs.
+    public var json: String {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.member("event", "work")
+            object.member("unit", unit.rawValue)
+            object.member("done", done)
+            object.member("total", total)
+            object.member("bytes", byteCount)
+        }
+        return writer.text
+    }
+}
+
+/// Counts what threads do side by side. Nothing is counted when nobody wants to know.
+final class WorkTally: Sendable {
+    private let unit: WorkProgress.Unit
+    private let total: Int
+    private let progress: (@Sendable (WorkProgress) -> Void)?
+    private let state = Mutex((done: 0, byteCount: Int64(0)))
+
+    init(_ unit: WorkProgress.Unit, of total: Int, _ progress: (@Sendable (WorkProgress) -> Void)?) {
+        self.unit = unit
+        self.total = total
+        self.progress = progress
+    }
+
+    func add(_ count: Int = 1, byteCount: Int = 0) {
+        guard let progress else { return }
+        let (done, bytes) = state.withLock { state in
+            state.done += count
+            state.byteCount += Int64(byteCount)
+            return state
+        }
+        progress(WorkProgress(unit, done: done, of: total, byteCount: bytes))
+    }
+}

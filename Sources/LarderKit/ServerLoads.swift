@@ -1,0 +1,120 @@
+internal import Crawl
+internal import Fetch
+internal import Serve
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Asks servers for a mirror: a fetch loop on a thread of its own. Any thread may ask.
+final class ServerLoads: Sendable {
+    private typealias Completion = @Sendable (LoadOutcome) -> Void
+
+    private struct Waiting {
+        var requests: [(LoadRequest, Completion)] = []
+        var isClosed = false
+    }
+
+    private let waiting = Mutex(Waiting())
+    private let waker: FetchWaker
+    private let thread = Mutex<NamedThread?>(nil)
+    private let clock: @Sendable () -> HTTPDate
+
+    /// - Parameter clock: by which requests and answers are dated.
+    /// - Throws: `LarderError` of kind `.machine` when libcurl or the thread does not start.
+    init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(LarderError) {
+        self.clock = clock
+        do throws(FetchFailure) {
+            let loop = try FetchLoop(options)
+            waker = loop.waker
+            let lent = Lent(loop: loop)
+            do throws(SystemError) {
+                let started = try NamedThread.start("larder-fetch") { [self] in run(lent.loop) }
+                thread.withLock { $0 = started }
+            } catch {
+                throw FetchFailure(.machine, error.description)
+            }
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void) {
+        let isTaken = waiting.withLock { waiting in
+            if !waiting.isClosed { waiting.requests.append((request, done)) }
+            return !waiting.isClosed
+        }
+        if isTaken { waker.wake() } else { done(.failure("the larder is closing")) }
+    }
+
+    /// Ends what is under way. From any other thread, and as often as one likes.
+    func stop() {
+        waiting.withLock { $0.isClosed = true }
+        waker.wake()
+        thread.withLock { $0 }?.join()
+    }
+
+    private func run(_ loop: FetchLoop) {
+        var running: [UInt32: (done: Completion, start: HTTPDate)] = [:]
+        var number: UInt32 = 0
+        while true {
+            let (requests, isClosed) = waiting.withLock { waiting in
+                defer { waiting.requests = [] }
+                return (waiting.requests, waiting.isClosed)
+            }
+            for (request, done) in requests {
+                number &+= 1
+                running[number] = (done, clock())
+                loop.start(FetchRequest(request, number: number))
+            }
+            let results: [FetchResult]
+            do throws(FetchFailure) {
+                results = try isClosed ? loop.abandon() : loop.turn(waitingAtMost: .seconds(60))
+            } catch {
+                for (_, asked) in running { asked.done(.failure(error.description)) }
+                running = [:]
+                if isClosed { return }
+                continue
+            }
+            for result in results {
+                result.partial?.discard()
+                guard let asked = running.removeValue(forKey: result.number) else { continue }
+                asked.done(LoadOutcome(result, start: asked.start, end: clock()))
+            }
+            if isClosed { return }
+        }
+    }
+
+    /// The loop goes to its thread and to no other.
+    private struct Lent: @unchecked Sendable {
+        let loop: FetchLoop
+    }
+}
+
+extension FetchRequest {
+    fileprivate init(_ request: LoadRequest, number: UInt32) {
+        self.init(number: number, url: request.url, fields: request.fields)
+        method = request.method
+        body = request.body.isEmpty ? nil : request.body
+        reach = request.mayReach.reach
+        isAnonymous = request.isAnonymous
+        interim = request.interim
+    }
+}
+
+extension LoadOutcome {
+    fileprivate init(_ result: FetchResult, start: HTTPDate, end: HTTPDate) {
+        switch result.outcome {
+        case .failure(let failure): self = .failure(failure.description)
+        case .response(let response):
+            var fields = response.fields
+            // It described the coding that is undone.
+            if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
+            fields.remove("Content-Encoding")
+            self = .response(
+                LoadedResponse(
+                    status: response.status, fields: fields, body: BodyContent(response.body), requestTime: start,
+                    responseTime: end, flags: result.exchange.map(ResponseFlags.init) ?? []))
+        }
+    }
+}

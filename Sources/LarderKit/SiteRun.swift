@@ -1,0 +1,294 @@
+internal import Bundles
+internal import Crawl
+internal import Fetch
+internal import Glibc
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is held. Blocks.
+struct SiteRun {
+    let larder: Larder
+    private let interruption: Interruption
+    /// What is held when the run begins.
+    let sites: [Site]
+
+    init(_ larder: Larder, _ interruption: Interruption) throws(LarderError) {
+        self.larder = larder
+        self.interruption = interruption
+        do throws(StoreError) {
+            sites = larder.folder.exists ? try StoreReader(larder.folder).sites() : []
+        } catch  where error.reason == .missing {
+            sites = []
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    /// A site that has a manifest is held against it, be it named again or not.
+    func prefetch(
+        _ first: WebURL, start: [WebURL], options: PrefetchOptions
+    ) throws(LarderError) -> PrefetchReport {
+        guard var manifest = plan(ofSite: first.href)?.manifest else {
+            return try run(plan(site: first, start: start, options))
+        }
+        manifest.isAlone = false
+        let found = try find(manifest, options.network)
+        var own = options
+        found.gate.apply(to: &own)
+        return try run(plan(site: first, start: start, own), manifest, found)
+    }
+
+    func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+        let found = try find(manifest, options.network, isNew: true)
+        var own = options
+        found.gate.apply(to: &own)
+        let place = try place(of: found.gate, manifest)
+        return try run(plan(site: place.site, start: place.start, own), place.manifest, found)
+    }
+
+    func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+        let held = SitePlan(text: site.settings)
+        var own = options
+        own.plan = options.plan.over(held)
+        var start: [WebURL] = []
+        for url in site.start { start.append(try Larder.startURL(url)) }
+        let name: WebURL
+        if let own = WebURL(site.name) { name = own } else { name = try Larder.startURLs(site.start).first }
+        guard let manifest = held.manifest else { return try run(plan(site: name, start: start, own)) }
+        let found = try find(manifest, options.network)
+        found.gate.apply(to: &own)
+        let named = try found.gate.start()
+        if !named.isEmpty, !manifest.isAlone { start = named }
+        return try run(plan(site: name, start: start, own), manifest, found)
+    }
+
+    // MARK: - Manifests
+
+    /// A manifest that could be had, or the last known one and why.
+    struct FoundManifest {
+        let gate: BundleGate
+        let failure: LarderError?
+    }
+
+    /// Where it cannot be had, the last known one holds, if there is one.
+    ///
+    /// - Parameter isNew: the user names it: what is wrong with it is told before anything is fetched.
+    /// - Throws: Why it cannot be had, where none is known.
+    func find(
+        _ manifest: ManifestPlan, _ network: NetworkOptions, isNew: Bool = false
+    ) throws(LarderError) -> FoundManifest {
+        let folder = larder.folder
+        let checkOptions = manifest.checkOptions(network)
+        do throws(LarderError) {
+            let source = try ManifestSource(
+                manifest.place, options: checkOptions, folder: folder, interruption: interruption)
+            return FoundManifest(
+                gate: try BundleGate(source, options: checkOptions, folder: folder), failure: nil)
+        } catch {
+            guard error.kind == .machine || error.kind == .input && !isNew,
+                let site = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
+                let kept = try larder.keptManifest(of: site.name)
+            else { throw error }
+            let source = try ManifestSource(kept, options: checkOptions)
+            return FoundManifest(
+                gate: try BundleGate(source, options: checkOptions, folder: folder), failure: error)
+        }
+    }
+
+    struct Place {
+        let site: WebURL
+        let start: [WebURL]
+        var manifest: ManifestPlan
+    }
+
+    /// Which site the manifest is of, and where that starts: where it says, or where the site starts already, else with the
+    /// bundles themselves.
+    func place(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> Place {
+        var manifest = manifest
+        let named = try gate.start()
+        let site: WebURL
+        if let name = gate.site {
+            site = try Larder.startURL(name)
+        } else if let first = named.first {
+            site = first
+        } else {
+            site = try home(of: gate, manifest)
+        }
+        if !named.isEmpty { return Place(site: site, start: named, manifest: manifest) }
+        if let held = sites.first(where: { $0.name == site.href }), plan(ofSite: held.name)?.manifest?.isAlone != true {
+            var start: [WebURL] = []
+            for url in held.start { start.append(try Larder.startURL(url)) }
+            if !start.isEmpty { return Place(site: site, start: start, manifest: manifest) }
+        }
+        manifest.isAlone = true
+        return Place(site: site, start: [site], manifest: manifest)
+    }
+
+    /// The site of a manifest that names none: the one that it had before, else where it is said to be. Another manifest may be
+    /// there already; then it is its own address, or a file's name where it is said to be.
+    private func home(of gate: BundleGate, _ manifest: ManifestPlan) throws(LarderError) -> WebURL {
+        if let own = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
+            let url = WebURL(own.name)
+        {
+            return url
+        }
+        let home = try gate.home()
+        let path = manifest.place.utf8.split(separator: UInt8(ascii: "/")).map { String($0) ?? "" }
+        // A folder of the path more, until nobody is there.
+        let beside = (1...max(1, path.count)).lazy.compactMap { count in
+            WebURL("./" + path.suffix(count).joined(separator: "/"), base: home)
+        }
+        let own = WebURL(manifest.place).flatMap { $0.isHTTP ? [$0] : nil } ?? Array(beside)
+        return ([home] + own).first { !isTaken($0.key, by: manifest) }?.key ?? home
+    }
+
+    /// Whether another manifest that is still there stands with the site.
+    private func isTaken(_ site: WebURL, by manifest: ManifestPlan) -> Bool {
+        guard let held = plan(ofSite: site.href)?.manifest, !held.isSamePlace(manifest) else { return false }
+        return WebURL(held.place)?.isHTTP ?? false || access(held.place, F_OK) == 0
+    }
+
+    /// As the options say; a site that the same rules lead through is not to lose more than half of its pages unnoticed.
+    private func plan(
+        site: WebURL, start: [WebURL], _ options: PrefetchOptions
+    ) throws(LarderError) -> CrawlPlan {
+        var plan = try larder.plan(site: site, start: start, options)
+        plan.refusesWalls = !options.allowsShrinking
+        guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
+            SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
+        else { return plan }
+        do throws(StoreError) {
+            let pages = try StoreReader(larder.folder).pageCount(of: held)
+            if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
+        } catch {
+            throw LarderError(error)
+        }
+        return plan
+    }
+
+    /// Of fewer pages, half of them is nothing.
+    private static let fewestToShrink = 3
+
+    func plan(ofSite name: String) -> SitePlan? {
+        sites.first { $0.name == name }.map { SitePlan(text: $0.settings) }
+    }
+
+    // MARK: - Running
+
+    /// Holds what comes against the manifest, keeps that with the visit, and publishes the visit when its bundles verify.
+    ///
+    /// - Parameter bundles: those to go through, without any pages; nil for the site with all of them.
+    func run(
+        _ plan: CrawlPlan, _ manifest: ManifestPlan, _ found: FoundManifest, only bundles: [WebURL]? = nil
+    ) throws(LarderError) -> PrefetchReport {
+        var plan = plan
+        plan.sitePlan.manifest = manifest
+        let gate = found.gate
+        plan.requisites = bundles ?? gate.bundles
+        plan.required = gate.requirements
+        plan.documents = gate.documents(ofSite: plan.site)
+        if manifest.isAlone || bundles != nil {
+            plan.startsAtRequisites = true
+            plan.fewestPages = nil
+            plan.refusesWalls = false
+            plan.followsLinks = manifest.hasRequisites
+            // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
+            plan.productToken = nil
+        }
+        let verdict = GateVerdict()
+        plan.gate = { (visit: Int64, refused: [String: String]) throws(StoreError) -> Bool in
+            let report = try gate.report(onVisit: visit, refused: refused)
+            verdict.report.withLock { $0 = report }
+            return report.isClean
+        }
+        var report = try run(plan)
+        report.check = verdict.report.withLock { $0 }
+        report.manifestFailure = found.failure?.description
+        let isRefused = report.isHeldBack || report.missing.contains(where: \.isAltered)
+        if !report.isPublished, !report.isInterrupted, !isRefused {
+            let site = sites.first { $0.name == plan.site }
+            let served = site?.visits.first { $0.id == site?.published }
+            report.lastGood = served.map { PrefetchReport.LastGood(visit: $0.id, since: $0.started) }
+        }
+        return report
+    }
+
+    private func run(_ plan: CrawlPlan) throws(LarderError) -> PrefetchReport {
+        let misses = plan.startsAtRequisites ? [] : try misses(on: Set(plan.start.map(\.host)))
+        var plan = plan
+        // Whoever brings a body in holds it against what others require of it.
+        plan.required.add(try larder.requirements(besides: plan.site))
+        plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
+        plan.beyond = beyond(plan)
+        var report: PrefetchReport
+        let unanswered: Set<String>
+        do throws(CrawlError) {
+            let crawl = try Crawl(plan, interruption: interruption).run()
+            unanswered = crawl.unansweredMisses
+            try keep(LeftOut(crawl), plan)
+            report = PrefetchReport(crawl, plan.sitePlan)
+            report.unansweredMisses = unanswered.count
+        } catch {
+            throw LarderError(error, kept: keptCount(of: plan.site))
+        }
+        // What nobody answered is looked for again.
+        if report.isPublished {
+            try forget(misses.filter { !unanswered.contains(CrawlPlan.Missed($0, start: plan.start)?.url.href ?? "") })
+        }
+        return report
+    }
+
+    /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody can tell.
+    private func keptCount(of site: String) -> Int? {
+        do throws(StoreError) {
+            let visits = try StoreReader(larder.folder).sites().first { $0.name == site }?.visits ?? []
+            return visits.last { $0.finished == nil && $0.base == nil }?.responseCount
+        } catch {
+            // What stopped the run is told, and stops this too.
+            return nil
+        }
+    }
+
+    /// The number of pages that was wanted of the site so far, where more are wanted now.
+    private func beyond(_ plan: CrawlPlan) -> Int? {
+        guard let wanted = self.plan(ofSite: plan.site)?.maxPages else { return nil }
+        return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
+    }
+
+    /// For whoever asks later why a page is not there.
+    private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
+        guard let leftOut else { return }
+        var settings = plan.sitePlan
+        settings.leftOut = leftOut
+        do throws(StoreError) {
+            try StoreWriter(larder.folder).keep(settings: settings.text, ofSite: plan.site)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
+    private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
+        do throws(StoreError) {
+            return larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
+        } catch {
+            throw LarderError(error)
+        }
+    }
+
+    private func forget(_ misses: [Miss]) throws(LarderError) {
+        guard !misses.isEmpty else { return }
+        do throws(StoreError) {
+            try NoteBook.ifAny(larder.folder)?.forget(misses: misses.map(\.href))
+        } catch {
+            throw LarderError(error)
+        }
+    }
+}
+
+/// What a gate said, handed from the store's thread to whoever waits for the crawl.
+final class GateVerdict: Sendable {
+    let report = Mutex<CheckReport?>(nil)
+}

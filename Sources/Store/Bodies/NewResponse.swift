@@ -1,0 +1,109 @@
+package import Digest
+
+/// What was learnt about one URL, for the writer to keep.
+package struct NewResponse: Sendable {
+    package var href: String
+    /// A small number that its writer uses for this URL only; then the URL is looked up but once.
+    package var number: UInt32?
+    package var request = RequestKey.get
+    /// The text of its `VaryKey`.
+    package var variant = ""
+    /// The page that first asked for it.
+    package var referrer: String?
+    package var status: Int
+    /// 0 for a page, 1 for a requisite: the raw value that Markup gives the role.
+    package var role: UInt8
+    package var flags: ResponseFlags = []
+    /// The media type, without parameters.
+    package var type: String?
+    /// The header block, a line each.
+    package var fields: String
+    /// When it was asked for, and when the answer came: seconds since 1970.
+    package var requested: Int64
+    package var fetched: Int64
+    package var body: Body
+
+    package enum Body: Sendable {
+        /// A redirect, or a tombstone (404, 410).
+        case none
+        case new(NewBody)
+        /// One that the store has: the origin confirmed it.
+        case held(StoredBody)
+    }
+
+    package init(
+        href: String, referrer: String?, status: Int, role: UInt8, fields: String, fetched: Int64, body: Body
+    ) {
+        self.href = href
+        self.referrer = referrer
+        self.status = status
+        self.role = role
+        self.fields = fields
+        requested = fetched
+        self.fetched = fetched
+        self.body = body
+    }
+}
+
+/// A body for the writer, with the digest that it is kept under.
+package struct NewBody: Sendable {
+    /// How the bytes are read: format and character set.
+    package let form: String
+    package let title: String?
+    /// The link table, as Markup encodes it.
+    package let links: [UInt8]
+    package let content: BodyContent
+    package let byteCount: Int
+    let sha256: Digest
+    /// Where somebody has computed it: then nobody has to again.
+    package var md5: Digest?
+
+    /// Equal for equal contents.
+    package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+
+    /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
+    /// the writer is bounded. Both happen on the thread that asks.
+    ///
+    /// - Parameter sha256: where somebody has computed it already.
+    package init(
+        _ content: BodyContent, form: String, title: String? = nil, links: [UInt8],
+        measured: (sha256: Digest, byteCount: Int)? = nil, in folder: StoreFolder
+    ) throws(StoreError) {
+        (sha256, byteCount) = if let measured { measured } else { try content.measure() }
+        self.form = form
+        self.title = title
+        self.links = links
+        if case .bytes(let bytes) = content, bytes.count > Limits.packedBody {
+            self.content = .file(path: try BodyFiles.write(bytes, in: folder))
+        } else {
+            self.content = content
+        }
+    }
+}
+
+/// What the body that an URL has in a visit links to.
+package struct NewLinks: Sendable {
+    package struct Target: Sendable {
+        /// Nil when the number was told before.
+        package let href: String?
+        /// The number that its writer uses for this URL only.
+        package let number: UInt32
+
+        package init(href: String?, number: UInt32) {
+            self.href = href
+            self.number = number
+        }
+    }
+
+    package let source: Target
+    package var pages: [Target] = []
+    package var requisites: [Target] = []
+    /// What may be no link at all.
+    package var guesses: [Target] = []
+
+    package init(from source: Target) {
+        self.source = source
+    }
+
+    var count: Int { pages.count + requisites.count + guesses.count }
+}

@@ -1,0 +1,196 @@
+internal import Digest
+package import Web
+
+/// A response as it is held.
+package struct StoredResponse: Sendable, Equatable {
+    /// The number of its URL in this store.
+    package let url: Int64
+    package let href: String
+    package let visit: Int64
+    package let request: RequestKey
+    /// The text of its `VaryKey`.
+    package let variant: String
+    package let status: Int
+    package let role: UInt8
+    package let flags: ResponseFlags
+    package let type: String?
+    package let fields: String
+    /// When it was asked for, and when the answer came: seconds since 1970.
+    package let requested: Int64
+    package let fetched: Int64
+    package var body: StoredBody?
+
+    package var isRedirect: Bool { (300..<400).contains(status) }
+
+    /// Whether a request with these fields would have got it. A body is kept without its content coding, so that it suits
+    /// whatever coding a client accepts.
+    package func suits(_ fields: HTTPFields) -> Bool {
+        variant.isEmpty
+            || variant != VaryKey.never && VaryKey(stored: variant).matches(fields.withoutAcceptedCodings)
+    }
+
+    /// The origin that it was asked for by, where it varies by that.
+    package var origin: String? { VaryKey(stored: variant)["Origin"] }
+
+    /// As the cache policies look at it.
+    package func cacheEntry(profile: CacheProfile, rules: CacheRules) -> CacheEntry {
+        let fields = HTTPFields(block: fields.utf8.span)
+        let lifetime = WebURL(href).flatMap { rules.lifetime(for: $0, fields.contentType) }
+        return CacheEntry(
+            status: status, fields: fields, requestTime: HTTPDate(secondsSinceEpoch: requested),
+            responseTime: HTTPDate(secondsSinceEpoch: fetched), profile: profile, forced: lifetime,
+            isInvalidated: flags.contains(.isInvalidated), isPart: flags.contains(.isPart))
+    }
+}
+
+package struct StoredBody: Sendable, Equatable {
+    package let id: Int64
+    package let sha256: [UInt8]
+    package let form: String
+    package let byteCount: Int
+    package let title: String?
+    /// Nil until something asks for it.
+    package var md5: [UInt8]?
+}
+
+/// What the whole store holds.
+package struct StoreSummary: Sendable, Equatable {
+    package var responses = 0
+    package var pages = 0
+    package var requisites = 0
+    package var tombstones = 0
+    package var bodies = 0
+    /// The bodies' bytes, each counted once.
+    package var bytes: Int64 = 0
+
+    package init() {}
+}
+
+extension StoredResponse {
+    /// What `init(_:)` reads, from `response` with its `url` and, where it has one, its `body`.
+    static let columns = """
+        url.id, url.href, response.visit, response.request, response.variant, response.status, response.role,
+        response.flags, response.type, response.fields, response.requested, response.fetched,
+        \(StoredBody.columns)
+        """
+
+    /// The order in which readers look through what an address has, with `site` joined to it: the newest visit of those that
+    /// are published, and in a visit what was fetched last.
+    static let shownFirst = """
+        site.published IS NULL, response.visit DESC, response.fetched DESC, response.variant DESC
+        """
+
+    init(_ row: Row) {
+        url = row.integer(0)
+        href = row.text(1)
+        visit = row.integer(2)
+        request = RequestKey(stored: row.text(3))
+        variant = row.text(4)
+        status = Int(row.integer(5))
+        role = UInt8(truncatingIfNeeded: row.integer(6))
+        flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(7)))
+        type = row.optionalText(8)
+        fields = row.text(9)
+        requested = row.integer(10)
+        fetched = row.integer(11)
+        body = StoredBody(row, from: 12)
+    }
+}
+
+extension StoredBody {
+    static let columns = "body.id, body.sha256, body.form, body.size, body.title, body.md5"
+
+    /// Nil where the row has no body.
+    init?(_ row: Row, from column: Int32) {
+        guard let id = row.optionalInteger(column) else { return nil }
+        self.init(
+            id: id, sha256: row.blob(column + 1), form: row.text(column + 2),
+            byteCount: Int(row.integer(column + 3)), title: row.optionalText(column + 4),
+            md5: row.optionalBlob(column + 5))
+    }
+}
+
+extension StoredBody {
+    /// Whether the content has the bytes that the body was kept for. Reads all of them, in constant memory.
+    package func isWhole(_ content: BodyContent) throws(StoreError) -> Bool {
+        let (digest, count) = try content.measure()
+        return count == byteCount && digest.bytes == sha256
+    }
+}
+
+/// What is to be known of a stored response beside what the server said.
+package struct ResponseFlags: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt16
+
+    package init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    /// An unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and 4.4).
+    package static let isInvalidated = ResponseFlags(rawValue: 1)
+    /// Only a part of the body is held.
+    package static let isPart = ResponseFlags(rawValue: 2)
+    /// It came from a private address, or from this machine: where its links may lead.
+    package static let fromPrivateNetwork = ResponseFlags(rawValue: 4)
+    package static let fromThisMachine = ResponseFlags(rawValue: 8)
+    /// Its head, or its `X-Robots-Tag`, says so.
+    package static let saysNofollow = ResponseFlags(rawValue: 16)
+    package static let saysNoindex = ResponseFlags(rawValue: 32)
+    /// It says that there is nothing, with a status that says the contrary.
+    package static let isSoftNotFound = ResponseFlags(rawValue: 64)
+    /// Its request said from which origin it came, as those of CORS do: what it says on that (`Access-Control-*`) is all
+    /// that there is to know.
+    package static let askedByOrigin = ResponseFlags(rawValue: 128)
+    /// It was asked for with credentials: cookies, a login, a client certificate, or header fields that are such.
+    package static let isPrivate = ResponseFlags(rawValue: 256)
+
+    /// What is known of a body, and stays so as long as it does, whoever confirms it.
+    package static let ofBody: ResponseFlags = [
+        .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate,
+    ]
+    /// From where it came.
+    package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
+}
+
+/// What tells answers to other requests than a plain GET apart: the method, and the MD5 of the body that was sent.
+///
+/// With it a recorded API call is answered offline.
+package struct RequestKey: Hashable, Sendable {
+    /// Empty for a plain GET.
+    package let text: String
+
+    package static let get = RequestKey(stored: "")
+
+    /// Stands beside a site's name for the manifest that is in force in a visit: no request is ever answered by it.
+    package static let manifest = RequestKey(stored: "manifest")
+
+    /// A HEAD is answered by what a GET got.
+    package init(method: String, body: Span<UInt8>) {
+        let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")
+        text = isPlain ? "" : "\(method) \(DigestStream.digest(.md5, of: body).hex)"
+    }
+
+    init(stored text: String) {
+        self.text = text
+    }
+}
+
+extension VaryKey {
+    /// The key under which a body is kept without its content coding: what the request accepted as coding tells nothing
+    /// apart. Nil for an answer that no other request selects.
+    package init?(decoded response: HTTPFields, request: HTTPFields) {
+        self.init(response: response, request: request.withoutAcceptedCodings)
+    }
+
+    /// Kept for an answer that no other request selects.
+    package static let never = "*"
+}
+
+extension HTTPFields {
+    var withoutAcceptedCodings: HTTPFields {
+        guard contains("Accept-Encoding") else { return self }
+        var fields = self
+        fields.remove("Accept-Encoding")
+        return fields
+    }
+}

@@ -1,0 +1,340 @@
+internal import Glibc
+
+/// What a collection took away.
+package struct CollectionResult: Sendable, Equatable {
+    package var droppedVisits = 0
+    package var evictedURLs = 0
+    package var removedBodies = 0
+    /// What database and bodies took on the disk.
+    package var byteCountBefore: Int64 = 0
+    package var byteCountAfter: Int64 = 0
+    /// Nil when the store could be made as small as wanted; else what is left that may not go.
+    package var excess: Int64?
+    /// Why the database file did not shrink, though there is room in it now.
+    package var shrinkFailure: StoreError?
+
+    package init() {}
+}
+
+extension StoreWriter {
+    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not shown, the oldest
+    /// first, then URLs by `EvictionPlan`. Pins stay. The database gives its room back to the disk.
+    ///
+    /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the next prefetch.
+    /// Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy` when somebody does not. `progress` is told how many bytes are in use, now and then.
+    package func collect(
+        limit: Int64?, progress: (Int64) -> Void = { _ in }
+    ) throws(StoreError) -> CollectionResult {
+        var result = CollectionResult()
+        result.byteCountBefore = folder.byteCount
+        try aloneForAWhile(doing: "collect") { () throws(StoreError) in
+            // On a full disk the first room to be had is that of the log. Without it, the first change tells.
+            _ = try? isLogEmptied()
+            try withoutReferences { () throws(StoreError) in
+                let bodiesBefore = try count("SELECT count(*) FROM body")
+                try removeOrphans()
+                result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+                if let limit { try collect(downTo: limit, &result, progress) }
+                result.removedBodies = Int(bodiesBefore - (try count("SELECT count(*) FROM body")))
+            }
+            result.shrinkFailure = shrink() ?? result.shrinkFailure
+            try renewJournalIfThereIsRoom(&result)
+        }
+        result.byteCountAfter = folder.byteCount
+        return result
+    }
+
+    /// Without it the journal names what is gone, which does no harm.
+    private func renewJournalIfThereIsRoom(_ result: inout CollectionResult) throws(StoreError) {
+        do throws(StoreError) {
+            try renewJournal()
+        } catch  where error.reason == .full {
+            result.shrinkFailure = result.shrinkFailure ?? error
+        }
+    }
+
+    private func collect(
+        downTo limit: Int64, _ result: inout CollectionResult, _ progress: (Int64) -> Void
+    ) throws(StoreError) {
+        var target = limit
+        // What is used takes more than that on the disk; how much more, only the disk tells.
+        for _ in 1...3 {
+            result.droppedVisits += try dropVisits(downTo: target, progress)
+            result.evictedURLs += try evict(downTo: target, progress)
+            result.shrinkFailure = try thinPacks(wasteAllowed: Self.usualWaste)
+            try renewJournalIfThereIsRoom(&result)
+            let used = try usedByteCount()
+            guard used <= target else { break }
+            if folder.byteCount > limit { _ = shrink() }
+            if folder.byteCount > limit {
+                result.shrinkFailure = try thinPacks(wasteAllowed: 0)
+                _ = shrink()
+            }
+            let waste = folder.byteCount - limit
+            guard waste > 0 else { return }
+            target = used - waste
+        }
+        let left = try usedByteCount() - limit
+        if left > 0 { result.excess = left }
+    }
+
+    /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
+    private static let usualWaste = 0.25
+
+    /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come at any time.
+    private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        // What is given back to the disk was let go by rows that stay gone, even after a power cut.
+        try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
+        let result = Result { () throws(StoreError) in try body() }
+        try execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL;", doing: "collect")
+        try result.get()
+    }
+
+    /// What the store would take on the disk if it had no room left in it.
+    func usedByteCount() throws(StoreError) -> Int64 {
+        let pages = try count("PRAGMA page_count") - (try count("PRAGMA freelist_count"))
+        let packed = try count("SELECT coalesce(sum(size), 0) FROM body WHERE pack IS NOT NULL")
+        return pages * (try count("PRAGMA page_size")) + packed + folder.bodiesByteCount
+    }
+
+    private func dropVisits(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
+        let reader = try StoreReader(folder)
+        let pins = PinSet(try reader.pins())
+        // Of a site that was never published everything shows, and the last visit may be gone on with.
+        let held = try heldSites()
+        let sites = try reader.sites().filter {
+            $0.published != nil && !pins.holds(site: $0.name) && !held.contains($0.id)
+        }
+        let hidden = sites.flatMap { site in
+            site.visits.filter {
+                $0.id != site.published && $0.id != site.overlay && ($0.finished != nil || $0 != site.visits.last)
+            }
+        }
+        var dropped = 0
+        for visit in hidden.map(\.id).sorted() {
+            let used = try usedByteCount()
+            progress(used)
+            guard used > limit else { break }
+            // Looked up again: a visit that went has changed its site.
+            guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
+                continue
+            }
+            try dropRows(ofVisit: visit, of: site)
+            try removeOrphans()
+            dropped += 1
+        }
+        return dropped
+    }
+
+    private func evict(downTo limit: Int64, _ progress: (Int64) -> Void) throws(StoreError) -> Int {
+        var evicted = 0
+        // What a URL takes beside its bodies is a guess: a few rounds come down to it.
+        for _ in 1...8 {
+            // Pages that are half empty count whole. Where they cannot be put together, more goes than had to.
+            if try usedByteCount() > limit { _ = shrink() }
+            let used = try usedByteCount()
+            guard used > limit else { break }
+            let plan = try evictionPlan()
+            // The plan knows what bodies take, and not what the database takes to keep them.
+            let share = Double(used - limit) / Double(used)
+            let urls = plan.urls(toFree: Int64((Double(plan.byteCount) * share).rounded(.up)))
+            guard !urls.isEmpty else { break }
+            try transaction { () throws(StoreError) in
+                let delete = try prepare("DELETE FROM response WHERE url = ?")
+                for url in urls { try delete.run(.integer(url)) }
+            }
+            try removeOrphans()
+            evicted += urls.count
+            progress(try usedByteCount())
+        }
+        return evicted
+    }
+
+    private func removeOrphans() throws(StoreError) {
+        var urls: [Int64] = []
+        try transaction { () throws(StoreError) in
+            try removeOrphanRows()
+            // Whoever writes knows them by their numbers.
+            if !isBeside { urls = try removeOrphanURLs() }
+        }
+        // Only a server starts a note book.
+        if folder.hasNotes, !urls.isEmpty { try NoteBook(folder).forget(urls) }
+        try removeOrphanFiles()
+    }
+
+    /// Why the file could not be made smaller, if it could not.
+    private func shrink() -> StoreError? {
+        do throws(StoreError) {
+            if try count("PRAGMA freelist_count") > 0 { try execute("VACUUM", doing: "shrink") }
+            guard try !isLogEmptied() else { return nil }
+            return StoreError(
+                .busy, doing: "shrink", path: folder.database, detail: "somebody is reading from it",
+                advice: "collect again when nobody does")
+        } catch {
+            return error
+        }
+    }
+
+    /// False while somebody reads what was there before.
+    private func isLogEmptied() throws(StoreError) -> Bool {
+        // Readers are done soon, or not for a long time.
+        waitForOthers(milliseconds: 1000)
+        let isBlocked = try count("PRAGMA wal_checkpoint(TRUNCATE)") != 0
+        waitForOthers(milliseconds: Limits.busyMilliseconds)
+        return !isBlocked
+    }
+
+    private func evictionPlan() throws(StoreError) -> EvictionPlan {
+        var pinned = try pinnedURLs()
+        for site in try heldSites() {
+            try eachRow(
+                "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site)
+            ) { pinned.insert($0.integer(0)) }
+        }
+        let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
+        var holdings: [Int64: EvictionPlan.Holding] = [:]
+        try eachRow("SELECT url, max(fetched), sum(length(fields) + 200) FROM response GROUP BY url") { row in
+            let url = row.integer(0)
+            holdings[url] = EvictionPlan.Holding(
+                url: url, lastUse: max(row.integer(1), served[url] ?? 0), isPinned: pinned.contains(url),
+                byteCount: Int(row.integer(2)), bodies: [])
+        }
+        var sizes: [Int64: Int] = [:]
+        try eachRow(
+            """
+            SELECT response.url, body.id, body.size + length(content.links) FROM response
+            JOIN body ON body.id = response.body JOIN content ON content.body = body.id
+            """
+        ) { row in
+            holdings[row.integer(0)]?.bodies.insert(row.integer(1))
+            sizes[row.integer(1)] = Int(row.integer(2))
+        }
+        return EvictionPlan(Array(holdings.values), sizes: sizes)
+    }
+
+    /// The URLs that a pin holds, with everything that they need, and what that needs in turn.
+    private func pinnedURLs() throws(StoreError) -> Set<Int64> {
+        let reader = try StoreReader(folder)
+        let pins = PinSet(try reader.pins())
+        guard !pins.isEmpty else { return [] }
+        var pinned: Set<Int64> = []
+        try eachRow(
+            """
+            SELECT DISTINCT url.id, url.href, site.name FROM response JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit JOIN site ON site.id = visit.site
+            """
+        ) { row in
+            if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) { pinned.insert(row.integer(0)) }
+        }
+        try reader.addNeeds(to: &pinned)
+        return pinned
+    }
+
+    private func count(_ sql: String) throws(StoreError) -> Int64 {
+        try prepare(sql).first { $0.integer(0) } ?? 0
+    }
+}
+
+/// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of what was never
+/// served since it was fetched, what was fetched first. Of equals the one that was found last goes first, so that the
+/// beginnings of sites stay.
+struct EvictionPlan {
+    /// One URL with all that is held under it.
+    struct Holding {
+        let url: Int64
+        /// When it was last served or, later, fetched.
+        var lastUse: Int64
+        var isPinned: Bool
+        /// What it takes beside its bodies.
+        var byteCount: Int
+        var bodies: Set<Int64>
+    }
+
+    private let holdings: [Holding]
+    private let sizes: [Int64: Int]
+
+    init(_ holdings: [Holding], sizes: [Int64: Int]) {
+        self.holdings = holdings
+        self.sizes = sizes
+    }
+
+    /// What all holdings together take, each body counted once.
+    var byteCount: Int64 {
+        holdings.reduce(0) { $0 + Int64($1.byteCount) } + sizes.values.reduce(0) { $0 + Int64($1) }
+    }
+
+    /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not enough. A body
+    /// counts only when the last URL that has it goes.
+    func urls(toFree wanted: Int64) -> [Int64] {
+        var references: [Int64: Int] = [:]
+        for holding in holdings {
+            for body in holding.bodies { references[body, default: 0] += 1 }
+        }
+        var chosen: [Int64] = []
+        var free: Int64 = 0
+        let order = holdings.filter { !$0.isPinned }.sorted {
+            $0.lastUse != $1.lastUse ? $0.lastUse < $1.lastUse : $0.url > $1.url
+        }
+        for holding in order {
+            guard free < wanted else { break }
+            chosen.append(holding.url)
+            free += Int64(holding.byteCount)
+            for body in holding.bodies {
+                references[body, default: 1] -= 1
+                if references[body] == 0 { free += Int64(sizes[body] ?? 0) }
+            }
+        }
+        return chosen
+    }
+}
+
+extension StoreWriter {
+    /// Removes bodies that no response has, with what is known of them. The caller is alone, in a transaction.
+    func removeOrphanRows() throws(StoreError) {
+        try run(
+            """
+            DELETE FROM link WHERE NOT EXISTS (
+                SELECT 1 FROM response WHERE response.url = link.url AND response.body = link.body)
+            """)
+        try run(
+            """
+            DELETE FROM content WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = content.body)
+            """)
+        try run("DELETE FROM body WHERE NOT EXISTS (SELECT 1 FROM response WHERE response.body = body.id)")
+    }
+
+    /// Removes the files that no body has. The caller is alone: another writer's file comes before its row.
+    func removeOrphanFiles() throws(StoreError) {
+        var known: Set<String> = []
+        try eachRow(
+            """
+            SELECT DISTINCT lower(hex(body.sha256)) FROM body JOIN content ON content.body = body.id
+            WHERE content.bytes IS NULL AND body.pack IS NULL
+            """
+        ) { known.insert($0.text(0)) }
+        for name in folder.bodyFileNames where !known.contains(name) {
+            let file = folder.bodyFile(sha256: name)
+            guard unlink(file) == 0 || errno == ENOENT else { throw StoreError(errno, doing: "remove", path: file) }
+        }
+    }
+
+    /// Removes the URLs that no response and no list of links names. The caller is alone, in a transaction, and references
+    /// are not followed: SQLite would look through every response for each URL. Gives their numbers.
+    func removeOrphanURLs() throws(StoreError) -> [Int64] {
+        var named: Set<Int64> = []
+        try eachRow("SELECT url, referrer FROM response") { row in
+            named.insert(row.integer(0))
+            if let referrer = row.optionalInteger(1) { named.insert(referrer) }
+        }
+        try eachRow("SELECT pages, requisites, guesses FROM link") { row in
+            for column in 0..<3 as Range<Int32> { named.formUnion(LinkLists.numbers(row.text(column))) }
+        }
+        var orphans: [Int64] = []
+        try eachRow("SELECT id FROM url") { row in
+            if !named.contains(row.integer(0)) { orphans.append(row.integer(0)) }
+        }
+        let delete = try prepare("DELETE FROM url WHERE id = ?")
+        for orphan in orphans { try delete.run(.integer(orphan)) }
+        return orphans
+    }
+}

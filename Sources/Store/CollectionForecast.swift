@@ -1,0 +1,96 @@
+internal import Glibc
+internal import System
+
+/// What a collection would take, as the store is now.
+package struct CollectionForecast: Sendable, Equatable {
+    package var result = CollectionResult()
+    /// The visits that would be dropped, with their sites' names.
+    package var visits: [Visit] = []
+    /// The URLs of which nothing would be held any more, by address.
+    package var urls: [String] = []
+
+    package struct Visit: Sendable, Equatable {
+        package let site: String
+        package let id: Int64
+    }
+}
+
+extension StoreWriter {
+    /// Collects in a copy: of the databases, beside files that are as large as the bodies' and have nothing in them. This
+    /// store stays as it is. Fails with `.busy` when somebody else writes.
+    ///
+    /// - Parameter copy: an empty folder, which is the caller's.
+    package func rehearseCollection(limit: Int64?, in copy: StoreFolder) throws(StoreError) -> CollectionForecast {
+        try alone(doing: "look through") { () throws(StoreError) in try folder.copyWithoutBytes(to: copy) }
+        let writer = try StoreWriter(copy)
+        let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
+        var forecast = CollectionForecast(result: try writer.collect(limit: limit))
+        // The files have no blocks on the disk.
+        forecast.result.byteCountBefore = folder.byteCount
+        forecast.result.byteCountAfter = min(try writer.usedByteCount(), folder.byteCount)
+        let (leftVisits, leftURLs) = (Set(try writer.everyVisit().map(\.id)), Set(try writer.everyURL()))
+        forecast.visits = visits.filter { !leftVisits.contains($0.id) }
+        forecast.urls = urls.filter { !leftURLs.contains($0) }
+        return forecast
+    }
+
+    private func everyVisit() throws(StoreError) -> [CollectionForecast.Visit] {
+        var visits: [CollectionForecast.Visit] = []
+        try eachRow("SELECT site.name, visit.id FROM visit JOIN site ON site.id = visit.site ORDER BY visit.id") {
+            row in
+            visits.append(CollectionForecast.Visit(site: row.text(0), id: row.integer(1)))
+        }
+        return visits
+    }
+
+    private func everyURL() throws(StoreError) -> [String] {
+        var urls: [String] = []
+        try eachRow(
+            """
+            SELECT href FROM url WHERE EXISTS (
+                SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
+            ORDER BY href
+            """
+        ) { urls.append($0.text(0)) }
+        return urls
+    }
+}
+
+extension StoreFolder {
+    fileprivate func copyWithoutBytes(to copy: StoreFolder) throws(StoreError) {
+        try copy.create()
+        try copy.createPacks()
+        for (own, new) in [(database, copy.database), (notes, copy.notes)] {
+            // What is still in the log is read from there by whoever opens the copy.
+            for suffix in ["", "-wal"] where access(own + suffix, F_OK) == 0 {
+                try Self.copy(own + suffix, to: new + suffix)
+            }
+        }
+        for name in bodyFileNames { try Self.pretend(copy.bodies + "/" + name, bodies + "/" + name) }
+        for pack in packList {
+            guard let other = pack.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { continue }
+            try Self.pretend(copy.packs + pack.path[other...], pack.path)
+        }
+    }
+
+    private static func copy(_ source: String, to target: String) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in
+            let from = try File(source, O_RDONLY, doing: "read")
+            let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
+            while case let count = sendfile(file.descriptor, from.descriptor, nil, 1 << 30), count != 0 {
+                guard count > 0 else { throw SystemError(errno, doing: "write to", target) }
+            }
+        }
+    }
+
+    /// A file of the same size, which takes no room.
+    private static func pretend(_ target: String, _ original: String) throws(StoreError) {
+        try StoreError.wrapping { () throws(SystemError) in
+            let file = try File(target, O_WRONLY | O_CREAT | O_EXCL)
+            var status = stat()
+            guard stat(original, &status) == 0, ftruncate(file.descriptor, status.st_size) == 0 else {
+                throw SystemError(errno, doing: "write to", target)
+            }
+        }
+    }
+}

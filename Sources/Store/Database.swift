@@ -1,0 +1,266 @@
+internal import CSQLite
+internal import Glibc
+
+/// One SQLite connection. It belongs to one thread at a time; nothing in it is shared.
+final class Connection {
+    enum Access {
+        case readOnly
+        /// Read without locks and without the files that WAL wants beside the database: nobody writes.
+        case sealed
+        case readWrite
+    }
+
+    let path: String
+    private let handle: OpaquePointer
+
+    /// Where somebody has used SQLite before us it is too late for that, and does no harm.
+    private static let setUp = larder_sqlite_count_no_memory()
+
+    /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside it follows.
+    init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
+        _ = Self.setUp
+        var opened: OpaquePointer?
+        // NOMUTEX: the connection never leaves its thread, so SQLite's own locks would only cost.
+        let flags =
+            switch access {
+            case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            case .sealed: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            }
+        var name = Self.uri(path)
+        if access == .sealed { name += "?immutable=1" }
+        if let other { name += "?modeof=\(Self.percentEncoded(other))" }
+        let code = sqlite3_open_v2(name, &opened, flags, nil)
+        guard let opened else {
+            throw StoreError(.failed, doing: "open", path: path, detail: "no memory is left")
+        }
+        guard code == SQLITE_OK else {
+            let error = Self.error(of: opened, code: code, doing: "open", path: path)
+            sqlite3_close_v2(opened)
+            throw error
+        }
+        self.path = path
+        self.handle = opened
+        sqlite3_extended_result_codes(handle, 1)
+        waitForOthers(milliseconds: Limits.busyMilliseconds)
+    }
+
+    /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to write lets go
+    /// of the database only shortly.
+    func waitForOthers(milliseconds: Int) {
+        let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
+        _ = sqlite3_busy_handler(
+            handle,
+            { most, attempts in
+                guard Int(attempts) < Int(bitPattern: most) else { return 0 }
+                usleep(1000)
+                return 1
+            }, most)
+    }
+
+    deinit {
+        sqlite3_close_v2(handle)
+    }
+
+    private static func uri(_ path: String) -> String {
+        // With an empty host a path may begin with two slashes.
+        "file:\(path.hasPrefix("/") ? "//" : "")\(percentEncoded(path))"
+    }
+
+    private static func percentEncoded(_ path: String) -> String {
+        path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+            .replacing("&", with: "%26")
+    }
+
+    /// Runs statements that give no rows.
+    func execute(_ sql: String, doing: String = "write to") throws(StoreError) {
+        let code = sqlite3_exec(handle, sql, nil, nil, nil)
+        guard code == SQLITE_OK else { throw error(code, doing: doing) }
+    }
+
+    /// All that `body` changes or, when it throws, nothing.
+    func transaction<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+        try execute("BEGIN IMMEDIATE")
+        do {
+            let result = try body()
+            try execute("COMMIT")
+            return result
+        } catch {
+            // SQLite may have rolled back by itself already; the first error is the one that tells.
+            try? execute("ROLLBACK")
+            throw error
+        }
+    }
+
+    func prepare(_ sql: String) throws(StoreError) -> Statement {
+        var statement: OpaquePointer?
+        let code = sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &statement, nil)
+        guard code == SQLITE_OK, let statement else { throw error(code, doing: "read") }
+        return Statement(statement, of: self)
+    }
+
+    /// The first column of the first row of a query that always gives one.
+    func integer(_ sql: String) throws(StoreError) -> Int64 {
+        let statement = try prepare(sql)
+        return try statement.first { row in row.integer(0) } ?? 0
+    }
+
+    /// How many rows the last statement that writes has changed.
+    var changedRowCount: Int { Int(sqlite3_changes(handle)) }
+
+    var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    func error(_ code: Int32, doing: String) -> StoreError {
+        Self.error(of: handle, code: code, doing: doing, path: path)
+    }
+
+    /// Whether the system's own error, of which SQLite made one of its, says that no room is left.
+    private static func isDiskFull(_ handle: OpaquePointer) -> Bool {
+        let code = sqlite3_system_errno(handle)
+        return code == ENOSPC || code == EDQUOT
+    }
+
+    private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String) -> StoreError {
+        let reason: StoreError.Reason =
+            switch code & 0xff {
+            case SQLITE_BUSY, SQLITE_LOCKED: .busy
+            case SQLITE_FULL: .full
+            case SQLITE_IOERR where isDiskFull(handle), SQLITE_CANTOPEN where isDiskFull(handle): .full
+            case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH, SQLITE_CANTOPEN: .denied
+            case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_FORMAT: .unusable
+            default: .failed
+            }
+        let detail = String(cString: sqlite3_errmsg(handle))
+        let folder = StoreFolder(ofDatabase: path)
+        guard reason == .unusable, folder.database == path else {
+            return StoreError(reason, doing: doing, path: path, detail: detail)
+        }
+        let advice = "it is cut or damaged; what is whole of it and beside it is put together by: larder fsck --repair"
+        return StoreError(reason, doing: doing, path: path, detail: detail, advice: advice)
+    }
+}
+
+/// What a statement's parameters take.
+enum SQLValue {
+    case null
+    case integer(Int64)
+    case text(String)
+    case blob([UInt8])
+
+    static func optional(_ integer: Int64?) -> SQLValue {
+        integer.map(SQLValue.integer) ?? .null
+    }
+
+    static func optional(_ text: String?) -> SQLValue {
+        text.map(SQLValue.text) ?? .null
+    }
+}
+
+/// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
+final class Statement {
+    private let handle: OpaquePointer
+    private let connection: Connection
+
+    init(_ handle: OpaquePointer, of connection: Connection) {
+        self.handle = handle
+        self.connection = connection
+    }
+
+    deinit {
+        sqlite3_finalize(handle)
+    }
+
+    /// Runs the statement to its end.
+    func run(_ values: SQLValue..., doing: String = "write to") throws(StoreError) {
+        try run(values, doing: doing)
+    }
+
+    func run(_ values: [SQLValue], doing: String) throws(StoreError) {
+        defer { sqlite3_reset(handle) }
+        try bind(values, doing: doing)
+        while try step(doing: doing) {}
+    }
+
+    /// What `read` makes of the first row of which it makes anything, nil when there is none.
+    func first<Result>(_ values: SQLValue..., read: (Row) -> Result?) throws(StoreError) -> Result? {
+        try first(values, read: read)
+    }
+
+    func first<Result>(_ values: [SQLValue], read: (Row) -> Result?) throws(StoreError) -> Result? {
+        defer { sqlite3_reset(handle) }
+        try bind(values, doing: "read")
+        while try step(doing: "read") {
+            if let result = read(Row(handle: handle)) { return result }
+        }
+        return nil
+    }
+
+    /// Calls `read` for each row.
+    func each(_ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {
+        try each(values, read: read)
+    }
+
+    func each(_ values: [SQLValue], read: (Row) -> Void) throws(StoreError) {
+        defer { sqlite3_reset(handle) }
+        try bind(values, doing: "read")
+        while try step(doing: "read") { read(Row(handle: handle)) }
+    }
+
+    private func step(doing: String) throws(StoreError) -> Bool {
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW: true
+        case SQLITE_DONE: false
+        case let code: throw connection.error(code, doing: doing)
+        }
+    }
+
+    private func bind(_ values: [SQLValue], doing: String) throws(StoreError) {
+        for (offset, value) in values.enumerated() {
+            let index = Int32(offset + 1)
+            let code: Int32
+            switch value {
+            case .null:
+                code = sqlite3_bind_null(handle, index)
+            case .integer(let integer):
+                code = sqlite3_bind_int64(handle, index, integer)
+            case .text(var text):
+                code = text.withUTF8 { bytes in
+                    bytes.withMemoryRebound(to: CChar.self) { bytes in
+                        larder_sqlite_bind_text(handle, index, bytes.baseAddress, UInt64(bytes.count))
+                    }
+                }
+            case .blob(let blob):
+                code = blob.withUnsafeBytes { bytes in
+                    larder_sqlite_bind_blob(handle, index, bytes.baseAddress, UInt64(bytes.count))
+                }
+            }
+            guard code == SQLITE_OK else { throw connection.error(code, doing: doing) }
+        }
+    }
+}
+
+/// The row a statement stands on; good only inside the closure that was handed it.
+struct Row {
+    fileprivate let handle: OpaquePointer
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+
+    func text(_ column: Int32) -> String {
+        guard let bytes = sqlite3_column_text(handle, column) else { return "" }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+    }
+
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    func optionalBlob(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : blob(column) }
+
+    func blob(_ column: Int32) -> [UInt8] {
+        guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
+        return [UInt8](UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+}

@@ -1,0 +1,184 @@
+internal import Digest
+internal import Glibc
+
+/// What an inspection of a store found.
+package struct StoreFindings: Sendable, Equatable {
+    package var bodiesChecked = 0
+    package var bytesChecked: Int64 = 0
+    /// Bodies that are not what their digest says, or are gone.
+    package var damaged: [DamagedBody] = []
+    /// Bodies that no response has: kept by nothing, harmless.
+    package var orphanBodies = 0
+    /// Files that no body has.
+    package var orphanFiles: [String] = []
+    /// What SQLite says of the database itself; empty when it is sound.
+    package var databaseFaults: [String] = []
+
+    /// Everything that is served is what was fetched.
+    package var isSound: Bool { damaged.isEmpty && databaseFaults.isEmpty }
+
+    package init() {}
+}
+
+package struct DamagedBody: Sendable, Equatable {
+    package let id: Int64
+    package let sha256: String
+    /// What is wrong with it.
+    package let fault: String
+    /// The addresses that have it.
+    package let addresses: [String]
+}
+
+extension StoreReader {
+    /// Reads every body and compares it with its digest. Takes as long as reading the whole store.
+    ///
+    /// `progress` is told the counts now and then.
+    package func inspect(progress: (StoreFindings) -> Void = { _ in }) throws(StoreError) -> StoreFindings {
+        var findings = StoreFindings()
+        try eachRow("PRAGMA integrity_check") { row in
+            if row.text(0) != "ok" { findings.databaseFaults.append(row.text(0)) }
+        }
+        try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
+            findings.databaseFaults.append(
+                "rows of \(row.text(0)) that name rows of \(row.text(1)) which are not there: \(row.integer(2))")
+        }
+        var bodies: [StoredBody] = []
+        try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
+            if let body = StoredBody(row, from: 0) { bodies.append(body) }
+        }
+        var known: Set<String> = []
+        for body in bodies {
+            let digest = Digest(.sha256, bytes: body.sha256)
+            if let digest { known.insert(digest.hex) }
+            if let fault = try fault(of: body, digest) {
+                findings.damaged.append(
+                    DamagedBody(
+                        id: body.id, sha256: digest?.hex ?? "", fault: fault, addresses: try addresses(of: body)))
+            }
+            findings.bodiesChecked += 1
+            findings.bytesChecked += Int64(body.byteCount)
+            if findings.bodiesChecked.isMultiple(of: 256) { progress(findings) }
+        }
+        findings.orphanBodies = Int(try orphanBodyCount())
+        var packs: Set<Int64> = []
+        try eachRow("SELECT number FROM pack") { packs.insert($0.integer(0)) }
+        findings.orphanFiles =
+            folder.bodyFileNames.filter { !known.contains($0) }.sorted()
+            + folder.packList.filter { !packs.contains($0.number) }.map(\.name)
+        return findings
+    }
+
+    /// Nil for a body that is what it should be.
+    private func fault(of body: StoredBody, _ digest: Digest?) throws(StoreError) -> String? {
+        guard let digest else { return "its digest has another length" }
+        guard let content = try found(body) else { return "its bytes are gone" }
+        let measured: (sha256: Digest, byteCount: Int)
+        do throws(StoreError) {
+            measured = try content.measure()
+        } catch {
+            return error.detail
+        }
+        if measured.byteCount != body.byteCount { return "\(measured.byteCount) bytes instead of \(body.byteCount)" }
+        return measured.sha256 == digest ? nil : "its bytes have changed"
+    }
+
+    private func addresses(of body: StoredBody) throws(StoreError) -> [String] {
+        var addresses: [String] = []
+        try eachRow(
+            """
+            SELECT DISTINCT url.href FROM response JOIN url ON url.id = response.url
+            WHERE response.body = ? ORDER BY url.href
+            """, .integer(body.id)
+        ) { addresses.append($0.text(0)) }
+        return addresses
+    }
+
+    private func orphanBodyCount() throws(StoreError) -> Int64 {
+        var count: Int64 = 0
+        try eachRow("SELECT count(*) FROM body WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL)") {
+            count = $0.integer(0)
+        }
+        return count
+    }
+}
+
+extension StoreWriter {
+    /// Takes damaged bodies out of service: what had them is missing, and fetched at the next prefetch. Their bytes go to
+    /// `quarantine` for whoever wants to look. Removes what nothing refers to.
+    package func repair(_ findings: StoreFindings) throws(StoreError) {
+        try alone(doing: "repair") { () throws(StoreError) in
+            for body in findings.damaged { try quarantine(body) }
+            try execute("PRAGMA synchronous = FULL", doing: "repair")
+            try transaction { () throws(StoreError) in
+                if !findings.databaseFaults.isEmpty { try removeDanglingRows() }
+                for body in findings.damaged { try takeOutOfService(body) }
+                try removeOrphanRows()
+            }
+            try execute("PRAGMA synchronous = NORMAL", doing: "repair")
+            try removeOrphanFiles()
+            _ = try thinPacks(wasteAllowed: .infinity)
+            try renewJournal()
+        }
+    }
+
+    /// By its digest too: since the inspection its number may have become another's.
+    private func takeOutOfService(_ body: DamagedBody) throws(StoreError) {
+        try run(
+            """
+            DELETE FROM response WHERE body = (
+                SELECT id FROM body
+                WHERE id = ?1 AND (lower(hex(sha256)) = ?2 OR ?2 = '' AND length(sha256) != 32))
+            """, .integer(body.id), .text(body.sha256))
+    }
+
+    /// What was damaged inside the database went with its pages.
+    private func quarantine(_ body: DamagedBody) throws(StoreError) {
+        guard !body.sha256.isEmpty else { return }
+        let target = folder.quarantine + "/" + body.sha256
+        if let bytes = try packedBytes(of: body) {
+            try folder.createQuarantine()
+            let copy = try BodyFiles.write(bytes, in: folder)
+            guard rename(copy, target) == 0 else { throw StoreError(errno, doing: "move a body to", path: target) }
+            return
+        }
+        var isFile = false
+        try eachRow(
+            "SELECT 1 FROM content JOIN body ON body.id = content.body WHERE body = ? AND bytes IS NULL AND pack IS NULL",
+            .integer(body.id)
+        ) { _ in isFile = true }
+        let file = folder.bodyFile(sha256: body.sha256)
+        guard isFile, access(file, F_OK) == 0 else { return }
+        try folder.createQuarantine()
+        guard rename(file, target) == 0 else { throw StoreError(errno, doing: "move a body to", path: target) }
+    }
+
+    /// What is left in its pack of a body that is in one.
+    private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
+        let piece = try prepare("SELECT pack, start, size FROM body WHERE id = ? AND pack IS NOT NULL")
+            .first(.integer(body.id)) { (pack: $0.integer(0), start: $0.integer(1), size: Int($0.integer(2))) }
+        guard let piece else { return nil }
+        return try Pack(piece.pack, in: folder).read(from: piece.start, byteCount: piece.size)
+    }
+}
+
+extension StoreWriter {
+    /// Removes rows that name others which are not there, and makes the indexes anew: what a damaged disk leaves. What went
+    /// with them is missing, and fetched at the next prefetch. The caller is alone, in a transaction.
+    func removeDanglingRows() throws(StoreError) {
+        try execute(
+            """
+            REINDEX;
+            DELETE FROM response WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body)
+                OR visit NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+            UPDATE response SET referrer = NULL WHERE referrer NOT IN (SELECT id FROM url);
+            UPDATE site SET published =
+                (SELECT max(visit.id) FROM visit WHERE visit.site = site.id AND visit.finished IS NOT NULL)
+                WHERE published NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+            UPDATE site SET overlay = NULL
+                WHERE overlay NOT IN (SELECT visit.id FROM visit JOIN site ON site.id = visit.site);
+            DELETE FROM visit WHERE site NOT IN (SELECT id FROM site);
+            DELETE FROM link WHERE url NOT IN (SELECT id FROM url) OR body NOT IN (SELECT id FROM body);
+            DELETE FROM content WHERE body NOT IN (SELECT id FROM body);
+            """, doing: "repair")
+    }
+}

@@ -1,0 +1,138 @@
+internal import Web
+
+/// What a stored response links to, by address.
+package struct StoredLinks: Sendable, Equatable {
+    package var pages: [String] = []
+    package var requisites: [String] = []
+    package var guesses: [String] = []
+
+    package init() {}
+}
+
+package struct StoredLinkNumbers: Sendable, Equatable {
+    package let pages: [Int64]
+    package let requisites: [Int64]
+    package let guesses: [Int64]
+}
+
+extension StoreReader {
+    /// What the response's body links to; nil when that was never kept, and the body has to be looked into.
+    package func storedLinks(of response: StoredResponse) throws(StoreError) -> StoredLinks? {
+        guard let numbers = try linkNumbers(of: response) else { return nil }
+        var links = StoredLinks()
+        links.pages = try addresses(numbers.pages)
+        links.requisites = try addresses(numbers.requisites)
+        links.guesses = try addresses(numbers.guesses)
+        return links
+    }
+
+    /// The same by the store's numbers, for whoever knows many of them.
+    package func linkNumbers(of response: StoredResponse) throws(StoreError) -> StoredLinkNumbers? {
+        guard let body = response.body else { return nil }
+        return try findLinkLists.first(.integer(response.url), .integer(body.id)) { row in
+            StoredLinkNumbers(
+                pages: LinkLists.numbers(row.text(0)), requisites: LinkLists.numbers(row.text(1)),
+                guesses: LinkLists.numbers(row.text(2)))
+        }
+    }
+
+    package func address(of number: Int64) throws(StoreError) -> String? {
+        try findAddress.first(.integer(number)) { $0.text(0) }
+    }
+
+    /// The addresses whose bodies link to this one, whether or not they are shown, in order.
+    package func referrers(of href: String) throws(StoreError) -> [String] {
+        guard let number = try number(of: href) else { return [] }
+        var referrers: [String] = []
+        try eachRow(
+            """
+            SELECT href FROM url
+            WHERE id IN (SELECT url FROM link WHERE instr(pages, ?1) OR instr(requisites, ?1)) ORDER BY href
+            """, .text(LinkLists.text([number]))
+        ) { referrers.append($0.text(0)) }
+        return referrers
+    }
+
+    private func number(of href: String) throws(StoreError) -> Int64? {
+        try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
+    }
+
+    private func addresses(_ numbers: [Int64]) throws(StoreError) -> [String] {
+        var addresses: [String] = []
+        addresses.reserveCapacity(numbers.count)
+        for number in numbers {
+            if let href = try address(of: number) { addresses.append(href) }
+        }
+        return addresses
+    }
+}
+
+extension StoreReader {
+    /// Adds to some URLs what they need: a page needs a style sheet that needs a font. Where one redirects to another, that
+    /// one is needed too, with what it needs.
+    func addNeeds(to urls: inout Set<Int64>) throws(StoreError) {
+        let needs = try prepare("SELECT requisites FROM link WHERE url = ?")
+        let redirects = try prepare(
+            """
+            SELECT url.href, response.fields FROM response JOIN url ON url.id = response.url
+            WHERE response.url = ? AND response.status BETWEEN 300 AND 399
+            """)
+        let find = try prepare("SELECT id FROM url WHERE href = ?")
+        var waiting = Array(urls)
+        while let url = waiting.popLast() {
+            var needed: [Int64] = []
+            try needs.each(.integer(url)) { needed += LinkLists.numbers($0.text(0)) }
+            var targets: Set<String> = []
+            try redirects.each(.integer(url)) { row in
+                let location = HTTPFields(block: row.text(1).utf8.span)["Location"]
+                let target = location.flatMap { WebURL($0, base: WebURL(row.text(0))) }
+                if let target { targets.insert(target.withoutFragment.href) }
+            }
+            for target in targets {
+                if let row = try find.first(.text(target), read: { $0.integer(0) }) { needed.append(row) }
+            }
+            for url in needed where urls.insert(url).inserted { waiting.append(url) }
+        }
+    }
+}
+
+/// Numbers of URLs as the store keeps them: with a comma before and after each.
+enum LinkLists {
+    static func text(_ numbers: [Int64]) -> String {
+        guard !numbers.isEmpty else { return "" }
+        var bytes: [UInt8] = [comma]
+        bytes.reserveCapacity(numbers.count * 6)
+        for number in numbers {
+            append(number, to: &bytes)
+            bytes.append(comma)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What is no number between two commas is left out.
+    static func numbers(_ text: String) -> [Int64] {
+        var numbers: [Int64] = []
+        var number: Int64?
+        var isNumber = false
+        for byte in text.utf8 {
+            if byte == comma {
+                if isNumber, let number { numbers.append(number) }
+                number = nil
+                isNumber = true
+            } else {
+                let (tens, isTooLarge) = (number ?? 0).multipliedReportingOverflow(by: 10)
+                let (sum, isLarger) = tens.addingReportingOverflow(Int64(byte) - 0x30)
+                isNumber = isNumber && (0x30...0x39).contains(byte) && !isTooLarge && !isLarger
+                number = isNumber ? sum : nil
+            }
+        }
+        return numbers
+    }
+
+    private static func append(_ number: Int64, to bytes: inout [UInt8]) {
+        if number >= 10 { append(number / 10, to: &bytes) }
+        bytes.append(UInt8(truncatingIfNeeded: 0x30 + number % 10))
+    }
+
+    private static let comma = UInt8(ascii: ",")
+}

@@ -1,0 +1,367 @@
+internal import Digest
+
+/// What readers get for an URL, in short.
+package struct ListedResponse: Sendable, Equatable {
+    package let href: String
+    package let status: Int
+    package let role: UInt8
+    package let type: String?
+    /// Nil for what has no body.
+    package let byteCount: Int?
+    package let sha256: [UInt8]?
+    package let visit: Int64
+    /// Seconds since 1970.
+    package let fetched: Int64
+}
+
+extension StoreReader {
+    /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site as if there
+    /// were no other. Ends early when `take` says false.
+    ///
+    /// It reads a page at a time, so that neither memory nor the log of the store grows with a slow taker; what is
+    /// published meanwhile may show from there on.
+    package func eachListed(
+        site: Int64? = nil, _ take: (ListedResponse) -> Bool
+    ) throws(StoreError) {
+        var start = ""
+        var goesOn = true
+        while goesOn {
+            let end = try endOfPage(after: start)
+            try eachListed(after: start, through: end, site) { row in
+                goesOn = goesOn && take(row)
+            }
+            guard let end else { return }
+            start = end
+        }
+    }
+
+    /// Nil when the last page begins.
+    private func endOfPage(after start: String) throws(StoreError) -> String? {
+        var end: String?
+        try eachRow(
+            "SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?", .text(start),
+            .integer(Self.urlsInPage - 1)
+        ) { end = $0.text(0) }
+        return end
+    }
+
+    private func eachListed(
+        after start: String, through end: String?, _ site: Int64?, _ take: (ListedResponse) -> Void
+    ) throws(StoreError) {
+        var last: String?
+        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        try eachRow(
+            """
+            SELECT url.href, response.status, response.role, response.type, body.size, response.visit, response.fetched,
+                body.sha256
+            FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href > ?1 AND url.href <= ?2 AND (?3 IS NULL OR site.id = ?3)
+                AND \(Schema.isVisible("response"))
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """, .text(start), .text(end ?? Self.behindAll), .optional(site)
+        ) { row in
+            let href = row.text(0)
+            // Of each address the first is what readers get.
+            guard href != last else { return }
+            last = href
+            take(
+                ListedResponse(
+                    href: href, status: Int(row.integer(1)), role: UInt8(truncatingIfNeeded: row.integer(2)),
+                    type: row.optionalText(3), byteCount: row.optionalInteger(4).map { Int($0) },
+                    sha256: row.optionalBlob(7), visit: row.integer(5), fetched: row.integer(6)))
+        }
+    }
+
+    private static let urlsInPage: Int64 = 4096
+
+    /// Addresses are ASCII, and begin with a letter.
+    private static let behindAll = "\u{7f}"
+}
+
+/// What readers get for an URL, with whether its body is there.
+package struct ShownResponse: Sendable {
+    package let visit: Int64
+    package let status: Int
+    package let body: StoredBody?
+    /// As many bytes as the body has; none of them was read.
+    package let isThere: Bool
+}
+
+extension StoreReader {
+    /// What readers get for each of the URLs, which stand in their order. Where they make up much of what is held between the
+    /// first and the last, it is read in one go: that takes a third of the time of as many look-ups.
+    package func shown(_ hrefs: [String]) throws(StoreError) -> [String: ShownResponse] {
+        guard let first = hrefs.first, let last = hrefs.last else { return [:] }
+        var shown: [String: ShownResponse] = [:]
+        shown.reserveCapacity(hrefs.count)
+        let most = Int64(hrefs.count) * 4
+        let between = try prepare("SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?)")
+            .first(.text(first), .text(last), .integer(most)) { $0.integer(0) }
+        guard let between, between < most else {
+            for href in hrefs {
+                guard let response = try response(for: href) else { continue }
+                let isThere = try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
+                shown[href] = ShownResponse(
+                    visit: response.visit, status: response.status, body: response.body, isThere: isThere)
+            }
+            return shown
+        }
+        var packs: [Int64: Int64?] = [:]
+        try eachRow(
+            """
+            SELECT url.href, response.visit, response.status, body.pack, body.start,
+                iif(body.pack IS NULL, (SELECT length(bytes) FROM content WHERE content.body = body.id), NULL),
+                \(StoredBody.columns)
+            FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE url.href BETWEEN ?1 AND ?2 AND \(Schema.isVisible("response"))
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """, .text(first), .text(last)
+        ) { row in
+            let href = row.text(0)
+            guard shown[href] == nil else { return }
+            let body = StoredBody(row, from: 6)
+            var isThere = false
+            if let body {
+                if let pack = row.optionalInteger(3) {
+                    let size = packs[pack] ?? Pack(pack, in: folder).byteCount
+                    packs[pack] = .some(size)
+                    isThere = PackPlace(pack: pack, start: row.integer(4)).holds(body.byteCount, ofPack: size)
+                } else if let stored = row.optionalInteger(5) {
+                    isThere = stored == body.byteCount
+                } else if let digest = Digest(.sha256, bytes: body.sha256) {
+                    let file = BodyContent.file(path: folder.bodyFile(sha256: digest.hex))
+                    isThere = file.byteCount == body.byteCount
+                }
+            }
+            shown[href] = ShownResponse(
+                visit: row.integer(1), status: Int(row.integer(2)), body: body, isThere: isThere)
+        }
+        return shown
+    }
+}
+
+/// What readers get for an URL, as a line of a list for people.
+package struct HeldEntry: Sendable, Equatable {
+    /// The number of its URL in this store.
+    package let url: Int64
+    package let href: String
+    package let site: Int64
+    package let visit: Int64
+    package let status: Int
+    package let role: UInt8
+    package let type: String?
+    /// Seconds since 1970.
+    package let fetched: Int64
+    /// Nil for a redirect, or what is gone.
+    package let body: StoredBody?
+}
+
+extension HeldEntry {
+    /// What `init(_:)` reads, from `response` with its `url`, its `visit` and, where it has one, its `body`.
+    static let columns = """
+        url.id, url.href, visit.site, response.visit, response.status, response.role, response.type, response.fetched,
+        \(StoredBody.columns)
+        """
+
+    /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of all.
+    static let isVisible = """
+        (?1 IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
+        """
+
+    /// The newest that its site shows for its URL.
+    static let isNewest = """
+        NOT EXISTS (
+            SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
+            WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
+                AND later.site = site.id AND \(Schema.isVisible("newer")))
+        """
+
+    init(_ row: Row) {
+        url = row.integer(0)
+        href = row.text(1)
+        site = row.integer(2)
+        visit = row.integer(3)
+        status = Int(row.integer(4))
+        role = UInt8(truncatingIfNeeded: row.integer(5))
+        type = row.optionalText(6)
+        fetched = row.integer(7)
+        body = StoredBody(row, from: 8)
+    }
+}
+
+/// A stored response with where it belongs.
+package struct HeldRow: Sendable, Equatable {
+    package let response: StoredResponse
+    /// The name of its site.
+    package let site: String
+    /// The page that first asked for it.
+    package let referrer: String?
+    /// A reader gets it: of what its URL answered to the same request, it is the newest that is published.
+    package let isShown: Bool
+}
+
+extension StoreReader {
+    /// Everything that is held under the address, whatever the visit, the request and the variant; the newest visit first.
+    package func rows(of href: String) throws(StoreError) -> [HeldRow] {
+        struct Slot: Hashable {
+            let request: RequestKey
+            let variant: String
+        }
+        var rows: [HeldRow] = []
+        var shown: Set<Slot> = []
+        // In the order in which readers look.
+        try eachRow(
+            """
+            SELECT \(StoredResponse.columns), site.name, referrer.href,
+                \(Schema.isVisible("response"))
+            FROM url
+            JOIN response ON response.url = url.id
+            JOIN visit ON visit.id = response.visit
+            JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer
+            WHERE url.href = ?
+            ORDER BY \(StoredResponse.shownFirst)
+            """, .text(href)
+        ) { row in
+            let response = StoredResponse(row)
+            let slot = Slot(request: response.request, variant: response.variant)
+            let isShown = row.integer(20) != 0 && shown.insert(slot).inserted
+            rows.append(
+                HeldRow(response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown))
+        }
+        return rows.sorted { $0.response.visit > $1.response.visit }
+    }
+}
+
+/// What is held between two addresses.
+package struct HeldSlice: Sendable, Equatable {
+    package let entries: [HeldEntry]
+    /// Where the next slice begins; nil after the last.
+    package let next: String?
+}
+
+extension StoreReader {
+    /// What readers get for the first `urlCount` URLs from `start` on that stand before `end` in the order of addresses: of
+    /// one site as if there were no other, or of all. URLs that are only linked to count, and are left out.
+    package func slice(
+        from start: String, before end: String, site: Int64?, urlCount: Int
+    ) throws(StoreError) -> HeldSlice {
+        let next = try prepare(
+            "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
+        ).first(.text(start), .text(end), .integer(Int64(urlCount))) { $0.text(0) }
+        var entries: [HeldEntry] = []
+        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        try eachRow(
+            """
+            SELECT \(HeldEntry.columns) FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            WHERE \(HeldEntry.isVisible) AND url.href >= ?2 AND url.href < ?3
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """, .optional(site), .text(start), .text(next ?? end)
+        ) { row in
+            // Of each address the first is what readers get.
+            guard row.integer(0) != entries.last?.url else { return }
+            entries.append(HeldEntry(row))
+        }
+        return HeldSlice(entries: entries, next: next)
+    }
+}
+
+extension StoreReader {
+    /// Addresses that are held, begin with `prefix` and stand next to this one in the order of addresses: at most `count`
+    /// before it and as many behind it.
+    package func neighbours(
+        of href: String, below prefix: String, count: Int
+    ) throws(StoreError) -> [String] {
+        let isHeld = "EXISTS (SELECT 1 FROM response WHERE response.url = url.id)"
+        var before: [String] = []
+        var behind: [String] = []
+        try eachRow(
+            "SELECT href FROM url WHERE href >= ? AND href < ? AND \(isHeld) ORDER BY href DESC LIMIT ?",
+            .text(prefix), .text(href), .integer(Int64(count))
+        ) { before.append($0.text(0)) }
+        // Addresses are ASCII: nothing that begins with the prefix is beyond it with this behind it.
+        try eachRow(
+            "SELECT href FROM url WHERE href > ? AND href < ? AND \(isHeld) ORDER BY href LIMIT ?",
+            .text(href), .text(prefix + "\u{7f}"), .integer(Int64(count))
+        ) { behind.append($0.text(0)) }
+        return before.reversed() + behind
+    }
+}
+
+/// What is known of an origin by what is held of it: of the addresses between its slash and what would stand behind that.
+extension StoreReader {
+    private static let mostRowsOfOrigin = 16
+    /// Of an origin that is linked to everywhere, nothing need be held.
+    private static let mostAddressesOfOrigin: Int64 = 10_000
+
+    /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the answers came that
+    /// readers get to plain GETs. A few are looked at, and the one that reaches least counts, since any of them may be what
+    /// asks. Nil when nothing is held, and where that takes long to tell.
+    package func leastReach(ofOrigin origin: String) throws(StoreError) -> ResponseFlags? {
+        var least: ResponseFlags?
+        var last: Int64?
+        var count = 0
+        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        let behind = origin + Self.behindSlash
+        let end = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?").first(
+            .text(origin + "/"), .text(behind), .integer(Self.mostAddressesOfOrigin)
+        ) { $0.text(0) }
+        let search = try prepare(
+            """
+            SELECT url.id, response.flags FROM url
+            CROSS JOIN response ON response.url = url.id AND response.request = ''
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            WHERE url.href >= ? AND url.href < ? AND \(Schema.isVisible("response"))
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """)
+        _ = try search.first(.text(origin + "/"), .text(end ?? behind)) { row -> Bool? in
+            count += 1
+            // Of each address the first is what readers get.
+            if row.integer(0) != last {
+                last = row.integer(0)
+                let flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: row.integer(1)))
+                let reach = flags.intersection(.ofReach)
+                if reach.rawValue < least?.rawValue ?? .max { least = reach }
+            }
+            return count < Self.mostRowsOfOrigin ? nil : true
+        }
+        return least
+    }
+
+    /// Calls `read` once for each origin of which anything is held, going from one to the next over the addresses' index.
+    package func eachOrigin(_ read: (String) -> Void) throws(StoreError) {
+        let next = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1")
+        let isHeld = try prepare(
+            """
+            SELECT 1 FROM url CROSS JOIN response ON response.url = url.id WHERE url.href >= ? AND url.href < ? LIMIT 1
+            """)
+        for scheme in ["http://", "https://"] {
+            let end = String(scheme.dropLast()) + Self.behindSlash
+            var start = scheme
+            while let href = try next.first(.text(start), .text(end), read: { $0.text(0) }) {
+                let host = href.utf8.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "/") }
+                let origin = scheme + String(Substring(host))
+                start = origin + Self.behindSlash
+                let found = try isHeld.first(.text(origin + "/"), .text(start)) { _ in true }
+                if found != nil { read(origin) }
+            }
+        }
+    }
+
+    /// The character that follows the slash.
+    private static let behindSlash = "0"
+}

@@ -1,0 +1,137 @@
+internal import Web
+
+/// What eviction may never take.
+package struct Pin: Sendable, Hashable {
+    package enum Kind: String, Sendable, CaseIterable {
+        /// One address, with what it needs.
+        case url
+        /// The addresses that a glob matches, with what they need.
+        case pattern
+        /// Everything of a site, all its visits included.
+        case site
+    }
+
+    package let kind: Kind
+    package let value: String
+
+    package init(_ kind: Kind, _ value: String) {
+        self.kind = kind
+        self.value = value
+    }
+}
+
+/// All pins of a store together.
+struct PinSet {
+    private var addresses: Set<String> = []
+    private var patterns: [URLGlob] = []
+    private var sites: Set<String> = []
+
+    init(_ pins: [Pin]) {
+        for pin in pins {
+            switch pin.kind {
+            case .url: addresses.insert(WebURL(pin.value)?.withoutFragment.href ?? pin.value)
+            case .pattern: if let glob = URLGlob(pin.value) { patterns.append(glob) }
+            case .site: sites.insert(pin.value)
+            }
+        }
+    }
+
+    var isEmpty: Bool { addresses.isEmpty && patterns.isEmpty && sites.isEmpty }
+
+    func holds(site: String) -> Bool { sites.contains(site) }
+
+    func holds(address href: String) -> Bool {
+        if addresses.contains(href) { return true }
+        guard !patterns.isEmpty, let url = WebURL(href) else { return false }
+        return patterns.contains { $0.matches(url) }
+    }
+}
+
+extension StoreReader {
+    /// Every pin, in order.
+    package func pins() throws(StoreError) -> [Pin] {
+        var pins: [Pin] = []
+        try eachRow("SELECT kind, value FROM pin ORDER BY kind, value") { row in
+            if let kind = Pin.Kind(rawValue: row.text(0)) { pins.append(Pin(kind, row.text(1))) }
+        }
+        return pins
+    }
+}
+
+extension StoreWriter {
+    /// A pin that is there already stays as it is.
+    package func add(_ pin: Pin, now: Int64) throws(StoreError) {
+        try run(
+            "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind.rawValue),
+            .text(pin.value), .integer(now))
+        try noteState()
+    }
+
+    /// False when there was no such pin.
+    package func remove(_ pin: Pin) throws(StoreError) -> Bool {
+        var isThere = false
+        try transaction { () throws(StoreError) in
+            try eachRow(
+                "SELECT 1 FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value)
+            ) { _ in isThere = true }
+            try run("DELETE FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value))
+        }
+        if isThere { try noteState() }
+        return isThere
+    }
+}
+
+/// How much pins keep from being evicted.
+package struct PinCover: Sendable, Equatable {
+    package var urlCount = 0
+    /// The bodies' bytes, each counted once.
+    package var byteCount: Int64 = 0
+
+    package init(urlCount: Int = 0, byteCount: Int64 = 0) {
+        self.urlCount = urlCount
+        self.byteCount = byteCount
+    }
+}
+
+extension StoreReader {
+    /// What each group of pins covers of all that is held: what it names, with everything that this needs, and what that
+    /// needs in turn.
+    package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
+        let sets = groups.map(PinSet.init)
+        var held: Set<Int64> = []
+        var covered = [Set<Int64>](repeating: [], count: groups.count)
+        try eachRow(
+            """
+            SELECT DISTINCT url.id, url.href, site.name FROM response
+            JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit
+            JOIN site ON site.id = visit.site
+            """
+        ) { row in
+            held.insert(row.integer(0))
+            for (place, pins) in sets.enumerated()
+            where pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) {
+                covered[place].insert(row.integer(0))
+            }
+        }
+        for place in covered.indices {
+            try addNeeds(to: &covered[place])
+            covered[place].formIntersection(held)
+        }
+        let sizes = try byteCounts(of: covered)
+        return zip(covered, sizes).map { PinCover(urlCount: $0.count, byteCount: $1) }
+    }
+
+    private func byteCounts(of covered: [Set<Int64>]) throws(StoreError) -> [Int64] {
+        var sizes = [Int64](repeating: 0, count: covered.count)
+        var counted = [Set<Int64>](repeating: [], count: covered.count)
+        try eachRow(
+            "SELECT response.url, body.id, body.size FROM response JOIN body ON body.id = response.body"
+        ) { row in
+            for place in covered.indices where covered[place].contains(row.integer(0)) {
+                if counted[place].insert(row.integer(1)).inserted { sizes[place] += row.integer(2) }
+            }
+        }
+        return sizes
+    }
+}

@@ -1,0 +1,431 @@
+internal import Web
+
+/// A start URL with what is held of it.
+package struct Site: Sendable, Equatable {
+    package let id: Int64
+    /// How people name it: the first start URL.
+    package let name: String
+    package let start: [String]
+    package let visits: [Visit]
+    /// The visit that readers see; nil until one is complete.
+    package let published: Int64?
+    /// What servers loaded, shown on top of it; nil when they loaded nothing since.
+    package let overlay: Int64?
+    /// How it is prefetched and served, as whoever prefetched it wrote it down; empty when nothing was said.
+    package let settings: String
+
+    package init(
+        id: Int64, name: String, start: [String], visits: [Visit], published: Int64?, settings: String = "",
+        overlay: Int64? = nil
+    ) {
+        self.id = id
+        self.name = name
+        self.start = start
+        self.visits = visits
+        self.published = published
+        self.overlay = overlay
+        self.settings = settings
+    }
+}
+
+/// One prefetch run of a site, or what servers loaded on top of one.
+package struct Visit: Sendable, Equatable {
+    package let id: Int64
+    /// Seconds since 1970.
+    package let started: Int64
+    /// Nil while it runs, and after it was interrupted: the next run of the site goes on with it.
+    package let finished: Int64?
+    /// The visit that an overlay lies over; nil for a prefetch run.
+    package let base: Int64?
+    package let responseCount: Int
+
+    package init(id: Int64, started: Int64, finished: Int64?, base: Int64? = nil, responseCount: Int) {
+        self.id = id
+        self.started = started
+        self.finished = finished
+        self.base = base
+        self.responseCount = responseCount
+    }
+}
+
+/// A visit that is being written.
+package struct OpenVisit: Sendable, Equatable {
+    package let site: Int64
+    package let id: Int64
+    /// An earlier run was interrupted; what it stored counts.
+    package let isContinued: Bool
+}
+
+/// What becomes of a visit when a run ends.
+package enum VisitEnding: Sendable, Equatable {
+    /// It is complete: from here on readers see it instead of the one before.
+    case publish(now: Int64)
+    /// Readers see what it has, and the next run of the site goes on with it.
+    case publishSoFar
+    /// The next run of the site goes on with it.
+    case keepOpen
+    /// It is complete, and not as it must be: readers go on seeing the one before.
+    case holdBack(now: Int64)
+    /// Not even the start was reached: what was learnt on the way says nothing about the site.
+    case forget
+
+    package var isPublishing: Bool {
+        switch self {
+        case .publish, .publishSoFar: true
+        case .keepOpen, .holdBack, .forget: false
+        }
+    }
+}
+
+/// What changed of a site from one visit to another, as a reader of each would see it.
+package struct VisitDifference: Sendable, Equatable {
+    package var added: [String] = []
+    /// The body is another one.
+    package var changed: [String] = []
+    /// The origin says that it is gone.
+    package var gone: [String] = []
+    /// What was at one address is, byte for byte, at another that is new.
+    package var moved: [Move] = []
+
+    package struct Move: Sendable, Equatable {
+        package var from: String
+        package var to: String
+
+        package init(from: String, to: String) {
+            self.from = from
+            self.to = to
+        }
+    }
+
+    package var isEmpty: Bool { added.isEmpty && changed.isEmpty && gone.isEmpty && moved.isEmpty }
+
+    package init() {}
+
+    /// What a visit shows at an address.
+    struct Shown: Equatable {
+        let status: Int
+        let body: Int64?
+
+        var isThere: Bool { status < 400 }
+    }
+
+    /// Compares what two visits show. Everything comes out in the order of the addresses.
+    init(from old: [String: Shown], to new: [String: Shown]) {
+        var arrivals: [Int64: [String]] = [:]
+        for (href, shown) in new where shown.isThere && !(old[href]?.isThere ?? false) {
+            if let body = shown.body { arrivals[body, default: []].append(href) }
+        }
+        for body in arrivals.keys { arrivals[body]?.sort(by: >) }
+        var arrived: Set<String> = []
+        for (href, shown) in old.sorted(by: { $0.key < $1.key }) where shown.isThere {
+            guard let now = new[href], now.isThere else {
+                guard let body = shown.body, let target = arrivals[body]?.popLast() else {
+                    gone.append(href)
+                    continue
+                }
+                moved.append(Move(from: href, to: target))
+                arrived.insert(target)
+                continue
+            }
+            if now != shown { changed.append(href) }
+        }
+        added = new.filter { href, shown in
+            shown.isThere && !(old[href]?.isThere ?? false) && !arrived.contains(href)
+        }.keys.sorted()
+    }
+}
+
+extension StoreReader {
+    /// How many pages the newest visit of the site has that is served, or was, and has any.
+    package func pageCount(of site: Site) throws(StoreError) -> Int {
+        guard let published = site.published else { return 0 }
+        let count = try prepare(
+            """
+            SELECT count(*) FROM response JOIN visit ON visit.id = response.visit
+            WHERE visit.site = ? AND visit.id <= ? AND visit.base IS NULL AND response.role = 0 AND response.body IS NOT NULL
+            GROUP BY visit.id ORDER BY visit.id DESC
+            """
+        ).first(.integer(site.id), .integer(published)) { Int($0.integer(0)) }
+        return count ?? 0
+    }
+
+    /// Whether it is a prefetch run that has ended, so that it may be shown.
+    package func isComplete(visit: Int64) throws(StoreError) -> Bool {
+        try prepare("SELECT finished IS NOT NULL AND base IS NULL FROM visit WHERE id = ?")
+            .first(.integer(visit)) { $0.integer(0) != 0 } ?? false
+    }
+
+    /// What readers would find different if the second visit were published instead of the first.
+    ///
+    /// A visit shows, for each address, the newest response of its site that is not newer than itself, so that an address
+    /// that a visit did not reach has not changed.
+    package func difference(from first: Int64, to second: Int64) throws(StoreError) -> VisitDifference {
+        VisitDifference(from: try shown(by: first), to: try shown(by: second))
+    }
+
+    private func shown(by visit: Int64) throws(StoreError) -> [String: VisitDifference.Shown] {
+        var shown: [String: VisitDifference.Shown] = [:]
+        try eachRow(
+            """
+            SELECT url.href, response.request, response.status, response.body FROM response
+            JOIN url ON url.id = response.url
+            JOIN visit ON visit.id = response.visit
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
+                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
+            ORDER BY response.visit, response.fetched, response.variant
+            """, .integer(visit)
+        ) { row in
+            let (href, request) = (row.text(0), row.text(1))
+            // The last of an address is what readers see first.
+            shown[request.isEmpty ? href : "\(href) (\(request))"] =
+                VisitDifference.Shown(status: Int(row.integer(2)), body: row.optionalInteger(3))
+        }
+        return shown
+    }
+}
+
+extension StoreWriter {
+    /// Publishes another visit of the site, an older one as a rule: readers see it from here on, and nothing newer.
+    ///
+    /// The next prefetch is a newer visit again and is published when it is complete.
+    package func publish(visit: Int64, of site: Site) throws(StoreError) {
+        try holding(site) { () throws(StoreError) in
+            guard try visits(of: site).contains(where: { $0.id == visit && $0.isFinished }) else {
+                throw StoreError(
+                    .unusable, doing: "roll back", path: site.name, detail: "it has no complete visit \(visit)",
+                    advice: "see its visits with: larder visits")
+            }
+            try run("UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit), .integer(site.id))
+        }
+        try noteState()
+    }
+
+    /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have itself.
+    func show(_ visit: OpenVisit) throws(StoreError) {
+        // What began before it lies below it now.
+        let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
+            .first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) }
+        try run(
+            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id), .integer(visit.site))
+        guard let later else { return }
+        try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(visit.id), .integer(later))
+        try remove(visit: later)
+    }
+
+    private func remove(visit: Int64) throws(StoreError) {
+        try run("UPDATE site SET overlay = NULL WHERE overlay = ?", .integer(visit))
+        try run("DELETE FROM response WHERE visit = ?", .integer(visit))
+        try run("DELETE FROM visit WHERE id = ?", .integer(visit))
+    }
+
+    /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has instead.
+    package func drop(visit: Int64, of site: Site) throws(StoreError) {
+        try dropRows(ofVisit: visit, of: site)
+        try renewJournal()
+    }
+
+    func dropRows(ofVisit visit: Int64, of site: Site) throws(StoreError) {
+        try holding(site) { () throws(StoreError) in
+            let visits = try visits(of: site)
+            guard let place = visits.firstIndex(where: { $0.id == visit }) else {
+                throw StoreError(
+                    .unusable, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
+                    advice: "see its visits with: larder visits")
+            }
+            guard !visits[place].isPublished else {
+                throw StoreError(
+                    .unusable, doing: "drop a visit of", path: site.name,
+                    detail: "visit \(visit) is the one that is served",
+                    advice: "publish another one first with: larder rollback")
+            }
+            // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind it.
+            // What lies over another visit shows nothing of this one.
+            let later = visits[(place + 1)...].filter { !$0.isOverlay }
+            if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
+                // What the next visit has of its own stays its own.
+                try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id), .integer(visit))
+            }
+            try remove(visit: visit)
+        }
+    }
+
+    /// As they are now: who asks may have read the site before others changed it.
+    private func visits(
+        of site: Site
+    ) throws(StoreError) -> [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] {
+        var visits: [(id: Int64, isFinished: Bool, isPublished: Bool, isOverlay: Bool)] = []
+        try eachRow(
+            """
+            SELECT visit.id, visit.finished IS NOT NULL, visit.id = site.published, visit.base IS NOT NULL FROM visit
+            JOIN site ON site.id = visit.site
+            WHERE site.id = ? ORDER BY visit.id
+            """, .integer(site.id)
+        ) { visits.append(($0.integer(0), $0.integer(1) != 0, $0.integer(2) != 0, $0.integer(3) != 0)) }
+        return visits
+    }
+
+    /// How the site is prefetched and served from now on, as the caller writes and reads it.
+    package func keep(settings: String, of visit: OpenVisit) throws(StoreError) {
+        try run("UPDATE site SET settings = ? WHERE id = ?", .text(settings), .integer(visit.site))
+        try noteState()
+    }
+
+    /// The same once the visit is over.
+    package func keep(settings: String, ofSite name: String) throws(StoreError) {
+        try run("UPDATE site SET settings = ? WHERE name = ?", .text(settings), .text(name))
+        try noteState()
+    }
+
+    /// What the addresses answered in the visit says that there is nothing, whatever its status.
+    func mark(softNotFound hrefs: [String], in visit: OpenVisit) throws(StoreError) {
+        guard !hrefs.isEmpty else { return }
+        try transaction { () throws(StoreError) in
+            for href in hrefs {
+                try run(
+                    """
+                    UPDATE response SET flags = flags | ? WHERE visit = ? AND url = (SELECT id FROM url WHERE href = ?)
+                    """, .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)), .integer(visit.id), .text(href))
+            }
+        }
+    }
+
+    /// What is held under the addresses must be asked about before policies that ask use it again.
+    package func invalidate(_ hrefs: [String]) throws(StoreError) {
+        try transaction { () throws(StoreError) in
+            for href in hrefs {
+                try run(
+                    "UPDATE response SET flags = flags | ? WHERE url = (SELECT id FROM url WHERE href = ?)",
+                    .integer(Int64(ResponseFlags.isInvalidated.rawValue)), .text(href))
+            }
+        }
+    }
+
+    /// One that is served as far as it came is from here on as complete as it will ever be.
+    func finishServed(of site: Int64, now: Int64) throws(StoreError) {
+        try run(
+            """
+            UPDATE visit SET finished = ?2
+            WHERE finished IS NULL AND id = (SELECT published FROM site WHERE id = ?1)
+            """, .integer(site), .integer(now))
+    }
+
+    func reopen(_ site: Int64, beyond pages: Int) throws(StoreError) {
+        try run(
+            """
+            UPDATE visit SET finished = NULL
+            WHERE id = (SELECT published FROM site WHERE id = ?1)
+                AND id = (SELECT max(id) FROM visit WHERE site = ?1 AND base IS NULL)
+                AND (SELECT count(*) FROM response WHERE visit = visit.id AND role = 0) >= ?2
+            """, .integer(site), .integer(Int64(pages)))
+    }
+
+    func published(of site: Int64) throws(StoreError) -> Int64? {
+        try prepare("SELECT published FROM site WHERE id = ?")
+            .first(.integer(site)) { $0.optionalInteger(0) } ?? nil
+    }
+
+    func isServed(_ visit: OpenVisit) throws(StoreError) -> Bool { try published(of: visit.site) == visit.id }
+}
+
+extension StoreWriter {
+    /// Removes a site with all its visits. What other sites hold too stays; the bodies go with the next collection.
+    package func remove(_ site: Site) throws(StoreError) {
+        try holding(site) { () throws(StoreError) in
+            try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
+            try run("DELETE FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site.id))
+            try run("DELETE FROM visit WHERE site = ?", .integer(site.id))
+            try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
+            try run("DELETE FROM site WHERE id = ?", .integer(site.id))
+        }
+        try renewJournal()
+    }
+
+    /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites stay. The bodies go
+    /// with the next collection.
+    ///
+    /// - Returns: How many addresses that were.
+    package func remove(addresses isMeant: (String) -> Bool) throws(StoreError) -> Int {
+        var urls: [Int64] = []
+        try alone(doing: "remove from") { () throws(StoreError) in
+            try eachRow(
+                """
+                SELECT id, href FROM url WHERE EXISTS (
+                    SELECT 1 FROM response WHERE response.url = url.id AND response.request <> 'manifest')
+                """
+            ) { row in if isMeant(row.text(1)) { urls.append(row.integer(0)) } }
+            try transaction { () throws(StoreError) in
+                for url in urls {
+                    try run("DELETE FROM response WHERE url = ? AND request <> 'manifest'", .integer(url))
+                }
+            }
+            try renewJournal()
+        }
+        return urls.count
+    }
+}
+
+extension StoreWriter {
+    /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was held for the
+    /// request, else to the site that starts on its host, else to a site of its own.
+    ///
+    /// Fails with `.busy` where it would need a site that is just being prefetched for the first time.
+    package func add(
+        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String, now: Int64
+    ) throws(StoreError) {
+        if let site = try site(of: held, host: host) {
+            let overlay = try overlay(of: site, over: held, now: now)
+            if !overlay.isContinued { try noteState() }
+            return try add([response], to: overlay)
+        }
+        let start = origin + "/"
+        let visit = try begin(site: start, start: [start], now: now)
+        do throws(StoreError) {
+            try add([response], to: visit)
+            try end(visit, .publish(now: now))
+        } catch {
+            // The first error is the one that tells.
+            try? end(visit, .forget)
+            throw error
+        }
+    }
+
+    private func site(of held: StoredResponse?, host: String) throws(StoreError) -> Int64? {
+        if let held {
+            let own = try prepare("SELECT site FROM visit WHERE id = ?").first(.integer(held.visit)) { $0.integer(0) }
+            if let own { return own }
+        }
+        return try site(onHost: host)
+    }
+
+    private func site(onHost host: String) throws(StoreError) -> Int64? {
+        var found: Int64?
+        try eachRow("SELECT id, start FROM site WHERE published IS NOT NULL ORDER BY published") { row in
+            let starts = row.text(1).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
+            if starts.contains(where: { WebURL($0)?.host == host }) { found = row.integer(0) }
+        }
+        return found
+    }
+
+    /// What lies over the published visit. One that is shown while it is still being made needs none.
+    private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError) -> OpenVisit {
+        try transaction { () throws(StoreError) in
+            let shown = try prepare(
+                """
+                SELECT site.published, site.overlay, visit.finished FROM site
+                LEFT JOIN visit ON visit.id = site.published WHERE site.id = ?
+                """
+            ).first(.integer(site)) { ($0.optionalInteger(0), $0.optionalInteger(1), $0.optionalInteger(2)) }
+            let (published, overlay, finished) = shown ?? (nil, nil, nil)
+            if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
+            guard let base = published ?? held?.visit, finished == nil else {
+                try run(
+                    "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)", .integer(site),
+                    .integer(now), .optional(published))
+                let id = lastInsertedRow
+                try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))
+                return OpenVisit(site: site, id: id, isContinued: false)
+            }
+            return OpenVisit(site: site, id: base, isContinued: true)
+        }
+    }
+}

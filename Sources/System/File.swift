@@ -1,0 +1,163 @@
+internal import Glibc
+
+/// An open file, closed when it goes. It belongs to one thread.
+///
+/// Calls that the system interrupts go on; each gives its whole result or fails.
+package struct File: ~Copyable {
+    package let path: String
+    package private(set) var descriptor: Int32
+
+    /// Opens a file; no program that is started meanwhile has it open too. `O_CREAT` makes one that is nobody else's.
+    package init(_ path: String, _ flags: Int32, mode: UInt32 = 0o600, doing: String? = nil) throws(SystemError) {
+        self.path = path
+        descriptor = open(path, flags | O_CLOEXEC, mode)
+        guard descriptor >= 0 else {
+            throw SystemError(errno, doing: doing ?? (flags & O_CREAT == 0 ? "open" : "create"), path)
+        }
+    }
+
+    /// Makes a file of a name that nothing else has: its beginning, and six characters that are drawn.
+    package init(temporaryIn folder: String, named beginning: String) throws(SystemError) {
+        var template = Array("\(folder)/\(beginning)-XXXXXX".utf8CString)
+        descriptor = mkstemp(&template)
+        guard descriptor >= 0 else { throw SystemError(errno, doing: "create a file in", folder) }
+        path = template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    deinit {
+        if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    }
+
+    /// Nil where it cannot be asked.
+    package var byteCount: Int? {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int(status.st_size) : nil
+    }
+
+    // MARK: - Reading
+
+    /// What is left of it, but not more than so many bytes.
+    package func read(atMost limit: Int) throws(SystemError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try eachPiece(of: min(limit, 64 * 1024)) { piece in
+            piece.withUnsafeBufferPointer { bytes += $0.prefix(limit - bytes.count) }
+            return bytes.count < limit
+        }
+        return bytes
+    }
+
+    /// So many bytes from there on, fewer where the file ends before.
+    package func read(from start: Int64, byteCount: Int) throws(SystemError) -> [UInt8] {
+        var code: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: byteCount) { bytes, count in
+            while count < byteCount, code == 0 {
+                let place = bytes.baseAddress?.advanced(by: count)
+                let read = pread(descriptor, place, byteCount - count, off_t(start) + count)
+                if read == 0 { break }
+                if read > 0 { count += read } else if errno != EINTR { code = errno }
+            }
+        }
+        guard code == 0 else { throw SystemError(code, doing: "read", path) }
+        return bytes
+    }
+
+    /// Hands over what is left of it in pieces, until `take` says false. Whether all of it was taken.
+    @discardableResult
+    package func eachPiece(
+        of byteCount: Int = 256 * 1024, _ take: (Span<UInt8>) -> Bool
+    ) throws(SystemError) -> Bool {
+        let buffer = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = Glibc.read(descriptor, buffer, byteCount)
+            if count == 0 { return true }
+            if count > 0 {
+                let piece = UnsafeRawBufferPointer(start: buffer, count: count).assumingMemoryBound(to: UInt8.self)
+                guard take(Span(_unsafeElements: piece)) else { return false }
+            } else if errno != EINTR {
+                throw SystemError(errno, doing: "read", path)
+            }
+        }
+    }
+
+    // MARK: - Writing
+
+    package func write(_ bytes: [UInt8]) throws(SystemError) {
+        try check(bytes.withUnsafeBytes { Self.write($0, to: descriptor) })
+    }
+
+    package func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
+        try check(Self.write(bytes, to: descriptor))
+    }
+
+    package func write(_ bytes: [UInt8], at start: Int64) throws(SystemError) {
+        var code: Int32 = 0
+        bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count, code == 0 {
+                let place = bytes.baseAddress?.advanced(by: written)
+                let count = pwrite(descriptor, place, bytes.count - written, off_t(start) + written)
+                if count >= 0 { written += count } else if errno != EINTR { code = errno }
+            }
+        }
+        try check(code)
+    }
+
+    private func check(_ code: Int32) throws(SystemError) {
+        guard code == 0 else { throw SystemError(code, doing: "write to", path) }
+    }
+
+    /// Writes all of it to a descriptor, however slow the reader. Gives the number of the error, 0 for none.
+    package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+        var written = 0
+        while written < bytes.count {
+            let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            let code = errno
+            if count >= 0 {
+                written += count
+            } else if code == EAGAIN {
+                // Another program made the pipe or terminal that we share non-blocking.
+                var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&wait, 1, -1)
+            } else if code != EINTR {
+                return code
+            }
+        }
+        return 0
+    }
+
+    /// What was written stays, even after a power cut; what only tells of the file, like its times, may not.
+    package func syncData() throws(SystemError) {
+        guard fdatasync(descriptor) == 0 else { throw SystemError(errno, doing: "sync", path) }
+    }
+
+    /// All of it stays, even after a power cut.
+    package func sync() throws(SystemError) {
+        guard fsync(descriptor) == 0 else { throw SystemError(errno, doing: "sync", path) }
+    }
+
+    /// Closes it, which is when some file systems say that bytes were not written.
+    package consuming func close() throws(SystemError) {
+        let (path, code) = (path, Glibc.close(descriptor) == 0 ? 0 : errno)
+        descriptor = -1
+        guard code == 0 else { throw SystemError(code, doing: "write to", path) }
+    }
+}
+
+/// Two ends of which one is read and the other one written.
+package struct Pipe: Sendable {
+    package let reading: Int32
+    package let writing: Int32
+
+    /// Both are the caller's to close.
+    package init(doing: String = "create", _ subject: String = "a pipe") throws(SystemError) {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw SystemError(errno, doing: doing, subject, advice: "close other programs, then try again")
+        }
+        // Fails only for what is no descriptor.
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        (reading, writing) = (ends[0], ends[1])
+    }
+}

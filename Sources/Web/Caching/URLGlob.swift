@@ -1,0 +1,135 @@
+/// A pattern of URLs: `*` stands for any run of characters without a slash, `**` for any run whatever, `?` for any one
+/// character but a slash; everything else stands for itself.
+///
+/// What a pattern is held against depends on how it looks:
+/// - `https://example.com/docs/**`, with `://`: the URL;
+/// - `/api/*`, with a slash first: path and query, on any host;
+/// - `example.com/docs/**`: host, port unless it is the default, path and query, by http and https;
+/// - `*.example.com`, without a slash: host and port.
+///
+/// The query is looked at only where the pattern has a question mark; fragments and credentials never are. Matching takes
+/// time linear in the URL: one step of an automaton for each byte, all of whose states are moved at once.
+package struct URLGlob: Sendable, Hashable {
+    package let text: String
+    private let subject: Subject
+    private let automaton: GlobAutomaton
+
+    private enum Subject: Sendable, Hashable {
+        case url, place, target, authority
+    }
+
+    /// Nil when the pattern is empty or longer than a kilobyte.
+    package init?(_ text: String) {
+        guard let automaton = GlobAutomaton(text.utf8) else { return nil }
+        self.text = text
+        self.automaton = automaton
+        let bytes = Array(text.utf8)
+        let isWholeURL = bytes.indices.contains { bytes[$0...].starts(with: "://".utf8) }
+        subject =
+            isWholeURL ? .url : bytes.first == 0x2F ? .target : bytes.contains(0x2F) ? .place : .authority
+    }
+
+    package func matches(_ url: WebURL) -> Bool {
+        let target = text.utf8.contains(0x3F) ? url.target : url.path
+        let authority = url.host + (url.port.map { ":\($0)" } ?? "")
+        return switch subject {
+        case .url: automaton.matches("\(url.scheme)://\(authority)\(target)".utf8)
+        case .place: url.isHTTP && automaton.matches((authority + target).utf8)
+        case .target: automaton.matches(target.utf8)
+        case .authority: automaton.matches(authority.utf8)
+        }
+    }
+
+    package static func == (left: URLGlob, right: URLGlob) -> Bool { left.text == right.text }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+/// The states of a glob as bits, one for each place between its parts; a byte moves all of them at once.
+struct GlobAutomaton: Sendable {
+    private static let lengthLimit = 1024
+
+    /// How many 64-bit words the states take.
+    private let width: Int
+    private let stateCount: Int
+    /// For each byte, which states it moves on: those before a part that it matches.
+    private let advancing: [UInt64]
+    /// Which states lie before a star, and before a star that takes slashes too: they stay, whatever comes.
+    private let stars: [UInt64]
+    private let wideStars: [UInt64]
+
+    private enum Part: Equatable {
+        case byte(UInt8)
+        case one, star, wideStar
+    }
+
+    /// Nil when the pattern is empty or too long.
+    init?(_ pattern: some Collection<UInt8>) {
+        guard !pattern.isEmpty, pattern.count <= Self.lengthLimit else { return nil }
+        let parts = Self.parts(of: pattern)
+        stateCount = parts.count + 1
+        width = (stateCount + 63) / 64
+        var advancing = [UInt64](repeating: 0, count: 256 * width)
+        var stars = [UInt64](repeating: 0, count: width)
+        var wideStars = stars
+        for (state, part) in parts.enumerated() {
+            let (word, bit) = (state / 64, UInt64(1) << UInt64(state % 64))
+            switch part {
+            case .byte(let byte): advancing[Int(byte) * width + word] |= bit
+            case .one:
+                for byte in 0..<256 where byte != 0x2F { advancing[byte * width + word] |= bit }
+            case .star: stars[word] |= bit
+            case .wideStar:
+                stars[word] |= bit
+                wideStars[word] |= bit
+            }
+        }
+        self.advancing = advancing
+        self.stars = stars
+        self.wideStars = wideStars
+    }
+
+    /// Stars that follow each other become one, so that no state is passed for free twice in a row.
+    private static func parts(of pattern: some Collection<UInt8>) -> [Part] {
+        var parts: [Part] = []
+        for byte in pattern {
+            switch byte {
+            case 0x2A where parts.last == .star || parts.last == .wideStar: parts[parts.count - 1] = .wideStar
+            case 0x2A: parts.append(.star)
+            case 0x3F: parts.append(.one)
+            default: parts.append(.byte(byte))
+            }
+        }
+        return parts
+    }
+
+    func matches(_ text: some Sequence<UInt8>) -> Bool {
+        var active = [UInt64](repeating: 0, count: width)
+        active[0] = 1
+        passStars(&active)
+        for byte in text {
+            let staying = byte == 0x2F ? wideStars : stars
+            var carry: UInt64 = 0
+            var isAlive = false
+            for word in 0..<width {
+                let moved = active[word] & advancing[Int(byte) * width + word]
+                active[word] = moved << 1 | carry | (active[word] & staying[word])
+                carry = moved >> 63
+                isAlive = isAlive || active[word] != 0
+            }
+            guard isAlive else { return false }
+            passStars(&active)
+        }
+        return active[(stateCount - 1) / 64] >> UInt64((stateCount - 1) % 64) & 1 == 1
+    }
+
+    /// A star may stand for nothing: what lies before it lies behind it as well.
+    private func passStars(_ active: inout [UInt64]) {
+        var carry: UInt64 = 0
+        for word in 0..<width {
+            let passed = active[word] & stars[word]
+            active[word] |= passed << 1 | carry
+            carry = passed >> 63
+        }
+    }
+}

@@ -1,0 +1,182 @@
+/// What `Cache-Control` says, in a request or a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
+///
+/// Of a repeated directive the first one counts. Times are seconds, at most 2^31. A `max-age` or `s-maxage` that is no
+/// number is 0, which makes the response stale as section 4.2.1 advises; any other directive that is malformed is as
+/// if it were not there.
+package struct CacheDirectives: Sendable, Equatable {
+    /// How far `no-cache` and `private` reach.
+    package enum Reach: Sendable, Equatable {
+        case everything
+        /// Only these fields, names in lower case.
+        case fields([String])
+    }
+
+    /// How stale a response a request accepts.
+    package enum Staleness: Sendable, Equatable {
+        case any
+        case seconds(Int)
+    }
+
+    package var maxAge: Int?
+    package var sharedMaxAge: Int?
+    package var staleWhileRevalidate: Int?
+    package var staleIfError: Int?
+    package var minFresh: Int?
+    package var maxStale: Staleness?
+    package var noCache: Reach?
+    package var isPrivate: Reach?
+    package var isPublic = false
+    package var noStore = false
+    package var noTransform = false
+    package var onlyIfCached = false
+    package var mustRevalidate = false
+    package var proxyRevalidate = false
+    package var mustUnderstand = false
+    package var isImmutable = false
+
+    package init() {}
+
+    /// Reads one value of `Cache-Control`, or several joined by commas.
+    package init(_ text: String) {
+        var scanner = FieldScanner(text)
+        var seen: Set<String> = []
+        while true {
+            scanner.skipSpaceAndCommas()
+            if scanner.isAtEnd { break }
+            let name = HTTPGrammar.lowercased(scanner.token())
+            var argument: [UInt8]?
+            scanner.skipSpace()
+            if scanner.consume(0x3D) {
+                scanner.skipSpace()
+                argument = scanner.parameterValue { $0 == 0x2C }
+            }
+            scanner.skipElement()
+            guard !name.isEmpty, seen.insert(name).inserted || name == "no-cache" || name == "private" else { continue }
+            apply(name, argument)
+        }
+    }
+
+    /// Reads all `Cache-Control` fields; without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111, section 5.4).
+    package init(_ fields: HTTPFields) {
+        if let text = fields.combined("Cache-Control") {
+            self.init(text)
+        } else {
+            self.init()
+            if let pragma = fields.combined("Pragma") { noCache = CacheDirectives(pragma).noCache }
+        }
+    }
+
+    private mutating func apply(_ name: String, _ argument: [UInt8]?) {
+        let number = argument.flatMap { HTTPGrammar.cappedInteger($0) }
+        switch name {
+        case "max-age": maxAge = number ?? 0
+        case "s-maxage": sharedMaxAge = number ?? 0
+        case "stale-while-revalidate": staleWhileRevalidate = number
+        case "stale-if-error": staleIfError = number
+        case "min-fresh": minFresh = number
+        case "max-stale": maxStale = argument == nil ? .any : number.map { .seconds($0) }
+        case "no-cache": noCache = Self.reach(argument, joining: noCache)
+        case "private": isPrivate = Self.reach(argument, joining: isPrivate)
+        case "public": isPublic = true
+        case "no-store": noStore = true
+        case "no-transform": noTransform = true
+        case "only-if-cached": onlyIfCached = true
+        case "must-revalidate": mustRevalidate = true
+        case "proxy-revalidate": proxyRevalidate = true
+        case "must-understand": mustUnderstand = true
+        case "immutable": isImmutable = true
+        default: break
+        }
+    }
+
+    /// More names than this are not told apart.
+    private static let nameLimit = 64
+
+    /// The wider of two: a directive without names reaches everything.
+    private static func reach(_ argument: [UInt8]?, joining earlier: Reach?) -> Reach {
+        if earlier == .everything { return .everything }
+        let names = (argument ?? []).split(separator: 0x2C).map { HTTPGrammar.lowercased(HTTPGrammar.trimmed($0)) }
+            .filter { !$0.isEmpty }
+        var known: [String] = []
+        if case .fields(let earlier) = earlier { known = earlier }
+        let isPlausible = !names.isEmpty && known.count + names.count <= nameLimit
+        return isPlausible ? .fields(known + names) : .everything
+    }
+}
+
+extension CacheDirectives {
+    /// What a response says to caches of this kind, and whether a targeted field said it; then `Expires` does not count
+    /// (RFC 9213, section 2.2).
+    static func effective(
+        of fields: HTTPFields, for profile: CacheProfile
+    ) -> (directives: CacheDirectives, isTargeted: Bool) {
+        for name in profile.targetedFields {
+            if let text = fields.combined(name), let targeted = CacheDirectives(targeted: text) {
+                return (targeted, true)
+            }
+        }
+        return (CacheDirectives(fields), false)
+    }
+
+    /// Reads a targeted field, which is a dictionary of RFC 9651. Nil when it is empty or malformed, or a directive that we
+    /// know has a value of another type: then it is as if the field were not there.
+    init?(targeted text: String) {
+        guard let dictionary = StructuredDictionary(text), !dictionary.members.isEmpty else { return nil }
+        self.init()
+        for member in dictionary.members where !apply(member) { return nil }
+    }
+
+    private mutating func apply(_ member: StructuredDictionary.Member) -> Bool {
+        switch member.key {
+        case "max-age": Self.read(member.value, into: &maxAge)
+        case "s-maxage": Self.read(member.value, into: &sharedMaxAge)
+        case "stale-while-revalidate": Self.read(member.value, into: &staleWhileRevalidate)
+        case "stale-if-error": Self.read(member.value, into: &staleIfError)
+        case "no-cache": Self.read(member.value, into: &noCache)
+        case "private": Self.read(member.value, into: &isPrivate)
+        case "public": Self.read(member.value, into: &isPublic)
+        case "no-store": Self.read(member.value, into: &noStore)
+        case "no-transform": Self.read(member.value, into: &noTransform)
+        case "must-revalidate": Self.read(member.value, into: &mustRevalidate)
+        case "proxy-revalidate": Self.read(member.value, into: &proxyRevalidate)
+        case "must-understand": Self.read(member.value, into: &mustUnderstand)
+        case "immutable": Self.read(member.value, into: &isImmutable)
+        default: true
+        }
+    }
+
+    private static func read(_ value: StructuredDictionary.Value, into seconds: inout Int?) -> Bool {
+        guard case .item(.integer(let number)) = value else { return false }
+        seconds = min(max(0, number), 1 << 31)
+        return true
+    }
+
+    private static func read(_ value: StructuredDictionary.Value, into flag: inout Bool) -> Bool {
+        guard case .item(.boolean(let isSet)) = value else { return false }
+        flag = isSet
+        return true
+    }
+
+    /// A flag, or the names of fields as a string, as a token or as a list of these.
+    private static func read(_ value: StructuredDictionary.Value, into reach: inout Reach?) -> Bool {
+        let items: [StructuredDictionary.Item]
+        switch value {
+        case .item(.boolean(let isSet)):
+            reach = isSet ? .everything : nil
+            return true
+        case .item(let item): items = [item]
+        case .list(let list): items = list
+        }
+        var names: [String] = []
+        for item in items {
+            switch item {
+            case .string(let text), .token(let text):
+                names += HTTPFields([HTTPFields.Field(name: "", value: text)]).elements("")
+                    .map { HTTPGrammar.lowercased($0.utf8) }
+            case .integer, .decimal, .bytes, .boolean, .date, .displayString: return false
+            }
+        }
+        reach = names.isEmpty ? .everything : .fields(names)
+        return true
+    }
+}

@@ -1,0 +1,211 @@
+/// The characters of HTTP's grammar (RFC 9110, section 5.6), told from bytes.
+package enum HTTPGrammar {
+    /// Space or tab.
+    @inline(__always)
+    package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    /// The Fetch standard's "HTTP whitespace": space, tab and line ends.
+    @inline(__always)
+    static func isAnySpace(_ byte: UInt8) -> Bool { isSpace(byte) || byte == 0x0A || byte == 0x0D }
+
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7A, 0x7C, 0x7E: true
+        default: false
+        }
+    }
+
+    static func isToken(_ bytes: some Sequence<UInt8>) -> Bool {
+        var isEmpty = true
+        for byte in bytes {
+            guard isToken(byte) else { return false }
+            isEmpty = false
+        }
+        return !isEmpty
+    }
+
+    /// The text in lower case, as far as it is ASCII.
+    package static func lowercased(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: bytes.map(\.lowercasedASCII), as: UTF8.self)
+    }
+
+    /// Whether two texts differ at most in the case of ASCII letters.
+    package static func matches(_ left: String, _ right: String) -> Bool {
+        let (left, right) = (left.utf8, right.utf8)
+        guard left.count == right.count else { return false }
+        return zip(left, right).allSatisfy { $0 == $1 || $0.lowercasedASCII == $1.lowercasedASCII }
+    }
+
+    /// The text of bytes that ought to be UTF-8 and else are ISO 8859-1, so that no byte of a field is lost.
+    static func text(_ bytes: some Collection<UInt8>) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        var text = ""
+        text.unicodeScalars.append(contentsOf: bytes.lazy.map { Unicode.Scalar($0) })
+        return text
+    }
+
+    /// The text of a field's bytes, of which no other bytes have the same: those that are no UTF-8 stand as characters for
+    /// private use, from U+EF80 on, and are bytes again where the text is sent.
+    ///
+    /// - Parameter isReceived: no such character stands for a byte yet.
+    static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
+        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) { return text }
+        var text = ""
+        text.unicodeScalars.append(
+            contentsOf: bytes.lazy.map { byte in
+                byte < 0x80 ? Unicode.Scalar(byte) : Unicode.Scalar(standIns + UInt32(byte)) ?? Unicode.Scalar(byte)
+            })
+        return text
+    }
+
+    private static let standIns: UInt32 = 0xEF00
+
+    /// The bytes that a field's text stands for.
+    package static func bytes(of text: String) -> [UInt8] {
+        guard hasStandIn(text) else { return Array(text.utf8) }
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            if let byte = byte(of: scalar) { bytes.append(byte) } else { bytes += UTF8.encode(scalar) ?? .init() }
+        }
+        return bytes
+    }
+
+    /// The byte that a character stands for; nil for one that stands for itself.
+    package static func byte(of scalar: Unicode.Scalar) -> UInt8? {
+        (standIns + 0x80...standIns + 0xFF).contains(scalar.value) ? UInt8(scalar.value - standIns) : nil
+    }
+
+    /// In UTF-8 they are EE BE 80 to EE BF BF.
+    private static func hasStandIn(_ text: String) -> Bool {
+        var last: UInt8 = 0
+        return text.utf8.contains { byte in
+            defer { last = byte }
+            return last == 0xEE && (byte == 0xBE || byte == 0xBF)
+        }
+    }
+
+    /// A delta or a count by RFC 9111, section 1.2.2: digits only, and what is beyond 2^31 is 2^31.
+    static func cappedInteger(_ bytes: some Collection<UInt8>) -> Int? {
+        guard !bytes.isEmpty else { return nil }
+        var value = 0
+        for byte in bytes {
+            guard byte.isASCIIDigit else { return nil }
+            value = min(value * 10 + Int(byte - 0x30), 1 << 31)
+        }
+        return value
+    }
+
+    /// The same without spaces and tabs at both ends.
+    package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ bytes: Bytes) -> Bytes.SubSequence {
+        var rest = bytes[...]
+        while let first = rest.first, isSpace(first) { rest.removeFirst() }
+        while let last = rest.last, isSpace(last) { rest.removeLast() }
+        return rest
+    }
+}
+
+extension HTTPGrammar {
+    /// The text as a quoted string, quotes and backslashes escaped.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
+            result.unicodeScalars.append(scalar)
+        }
+        return result + "\""
+    }
+}
+
+/// A cursor over the bytes of one field value. Nothing it does goes beyond the end or back.
+struct FieldScanner {
+    let bytes: [UInt8]
+    private(set) var position = 0
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    init(_ text: String) { self.init(Array(text.utf8)) }
+
+    var isAtEnd: Bool { position == bytes.count }
+
+    var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    /// The byte behind the next one.
+    var following: UInt8? { position + 1 < bytes.count ? bytes[position + 1] : nil }
+
+    /// Steps over so many bytes, or to the end.
+    mutating func advance(_ count: Int) { position = min(position + count, bytes.count) }
+
+    /// Steps over this byte if it is the next one.
+    mutating func consume(_ byte: UInt8) -> Bool {
+        guard next == byte else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func skip(while predicate: (UInt8) -> Bool) {
+        while position < bytes.count, predicate(bytes[position]) { position += 1 }
+    }
+
+    mutating func skipSpace() { skip(while: HTTPGrammar.isSpace) }
+
+    /// Steps over spaces, tabs and the commas of empty list elements (RFC 9110, section 5.6.1).
+    mutating func skipSpaceAndCommas() { skip { HTTPGrammar.isSpace($0) || $0 == 0x2C } }
+
+    mutating func take(while predicate: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let start = position
+        skip(while: predicate)
+        return bytes[start..<position]
+    }
+
+    mutating func token() -> ArraySlice<UInt8> { take(while: HTTPGrammar.isToken) }
+
+    /// Reads digits as a number; nil when there are none or `Int` cannot hold it.
+    mutating func exactInteger() -> Int? {
+        let digits = take(while: \.isASCIIDigit)
+        guard !digits.isEmpty else { return nil }
+        var value = 0
+        for digit in digits {
+            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, carry) = product.addingReportingOverflow(Int(digit - 0x30))
+            guard !overflow, !carry else { return nil }
+            value = sum
+        }
+        return value
+    }
+
+    /// Reads a quoted string from its opening quote to behind its closing one, or to the end when that is missing, and
+    /// gives what it stands for. The next byte must be the opening quote.
+    mutating func quotedString() -> [UInt8] {
+        var value: [UInt8] = []
+        position += 1
+        while position < bytes.count {
+            let byte = bytes[position]
+            position += 1
+            if byte == 0x22 { break }
+            if byte == 0x5C, position < bytes.count {
+                value.append(bytes[position])
+                position += 1
+            } else {
+                value.append(byte)
+            }
+        }
+        return value
+    }
+
+    /// Reads a value behind `=`: a quoted string, or what stands until a separator, spaces at its end left out.
+    mutating func parameterValue(until isSeparator: (UInt8) -> Bool) -> [UInt8] {
+        if next == 0x22 {
+            let value = quotedString()
+            skip { !isSeparator($0) }
+            return value
+        }
+        return Array(HTTPGrammar.trimmed(take { !isSeparator($0) }))
+    }
+
+    /// Steps to the next comma that no quoted string holds.
+    mutating func skipElement() {
+        while let byte = next, byte != 0x2C {
+            if byte == 0x22 { _ = quotedString() } else { position += 1 }
+        }
+    }
+}

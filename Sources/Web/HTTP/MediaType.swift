@@ -1,0 +1,169 @@
+/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a data URL.
+package struct MediaType: Hashable, Sendable, CustomStringConvertible {
+    package struct Parameter: Hashable, Sendable {
+        /// In lower case.
+        package let name: String
+        package let value: String
+    }
+
+    /// Type and subtype, in lower case, without parameters: `text/html`.
+    package let essence: String
+    /// Each name once, the first of several, in order.
+    package let parameters: [Parameter]
+
+    /// Nil when the text is no MIME type, as when a type or a subtype is missing.
+    package init?(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    private init?(bytes: [UInt8]) {
+        var scanner = FieldScanner(bytes)
+        scanner.skip(while: HTTPGrammar.isAnySpace)
+        let type = scanner.take { $0 != 0x2F }
+        guard HTTPGrammar.isToken(type), scanner.consume(0x2F) else { return nil }
+        var subtype = scanner.take { $0 != 0x3B }
+        while let last = subtype.last, HTTPGrammar.isAnySpace(last) { subtype.removeLast() }
+        guard HTTPGrammar.isToken(subtype) else { return nil }
+        essence = HTTPGrammar.lowercased(type) + "/" + HTTPGrammar.lowercased(subtype)
+
+        var parameters: [Parameter] = []
+        while scanner.consume(0x3B), parameters.count < Self.parameterLimit {
+            scanner.skip(while: HTTPGrammar.isAnySpace)
+            let name = scanner.take { $0 != 0x3B && $0 != 0x3D }
+            guard scanner.consume(0x3D) else { continue }
+            var value: [UInt8]
+            if scanner.next == 0x22 {
+                value = scanner.quotedString()
+                scanner.skip { $0 != 0x3B }
+            } else {
+                value = Array(scanner.take { $0 != 0x3B })
+                while let last = value.last, HTTPGrammar.isAnySpace(last) { value.removeLast() }
+                guard !value.isEmpty else { continue }
+            }
+            guard HTTPGrammar.isToken(name), value.allSatisfy(Self.isQuotable) else { continue }
+            let lowered = HTTPGrammar.lowercased(name)
+            if !parameters.contains(where: { $0.name == lowered }) {
+                parameters.append(Parameter(name: lowered, value: String(decoding: value, as: UTF8.self)))
+            }
+        }
+        self.parameters = parameters
+    }
+
+    private init(essence: String, parameters: [Parameter]) {
+        self.essence = essence
+        self.parameters = parameters
+    }
+
+    /// The same with a character set at its end; it must have none yet.
+    func adding(charset: String?) -> MediaType {
+        guard let charset else { return self }
+        return MediaType(
+            essence: essence, parameters: parameters + [Parameter(name: "charset", value: charset)])
+    }
+
+    /// Real types carry at most a handful; each is compared with those before it.
+    private static let parameterLimit = 64
+
+    /// An "HTTP quoted-string token code point" is at most U+00FF, whose UTF-8 begins with at most C3.
+    private static func isQuotable(_ byte: UInt8) -> Bool {
+        byte == 0x09 || (byte >= 0x20 && byte != 0x7F && byte < 0xC4)
+    }
+
+    /// The value of a parameter, its name given in lower case.
+    package subscript(parameter: String) -> String? {
+        parameters.first { $0.name == parameter }?.value
+    }
+
+    /// The label of the character set, as written.
+    package var charset: String? { self["charset"] }
+
+    /// The part before the slash.
+    package var type: Substring { essence.prefix { $0 != "/" } }
+
+    /// The part after the slash.
+    package var subtype: Substring { essence.drop { $0 != "/" }.dropFirst() }
+
+    /// The standard's serialisation, values quoted where they are no token.
+    package var description: String {
+        var text = essence
+        for parameter in parameters {
+            text += ";\(parameter.name)="
+            if HTTPGrammar.isToken(parameter.value.utf8) {
+                text += parameter.value
+            } else {
+                text += HTTPGrammar.quoted(parameter.value)
+            }
+        }
+        return text
+    }
+}
+
+extension MediaType {
+    package var isHTML: Bool { essence == "text/html" }
+
+    /// Any XML type, XHTML and SVG among them.
+    package var isXML: Bool {
+        essence == "text/xml" || essence == "application/xml" || essence.hasSuffix("+xml")
+    }
+
+    package var isXHTML: Bool { essence == "application/xhtml+xml" }
+
+    package var isSVG: Bool { essence == "image/svg+xml" }
+
+    package var isCSS: Bool { essence == "text/css" }
+
+    /// Any JavaScript type that a browser runs, the legacy ones among them.
+    package var isJavaScript: Bool { Self.javaScriptEssences.contains(essence) }
+
+    package var isJSON: Bool {
+        essence == "application/json" || essence == "text/json" || essence.hasSuffix("+json")
+    }
+
+    package var isImage: Bool { essence.hasPrefix("image/") }
+
+    package var isFont: Bool { essence.hasPrefix("font/") || Self.fontEssences.contains(essence) }
+
+    package var isAudioOrVideo: Bool {
+        essence.hasPrefix("audio/") || essence.hasPrefix("video/") || essence == "application/ogg"
+    }
+
+    private static let javaScriptEssences: Set<String> = [
+        "application/ecmascript", "application/javascript", "application/x-ecmascript", "application/x-javascript",
+        "text/ecmascript", "text/javascript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2",
+        "text/javascript1.3", "text/javascript1.4", "text/javascript1.5", "text/jscript", "text/livescript",
+        "text/x-ecmascript", "text/x-javascript",
+    ]
+
+    private static let fontEssences: Set<String> = [
+        "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf",
+        "application/font-woff", "application/font-woff2", "application/vnd.ms-fontobject",
+        "application/vnd.ms-opentype", "application/x-font-opentype", "application/x-font-otf",
+        "application/x-font-truetype", "application/x-font-ttf", "application/x-font-woff",
+    ]
+}
+
+/// Which media types a rule is for: `text/css`, `image/*`, `*/*`.
+package struct MediaTypePattern: Sendable, Hashable {
+    package let text: String
+    /// Nil for any.
+    private let type: String?
+    private let subtype: String?
+
+    /// Nil when the text is no media type, nor one with a star in a part's place.
+    package init?(_ text: String) {
+        let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ HTTPGrammar.isToken($0) }) else { return nil }
+        let (type, subtype) = (HTTPGrammar.text(parts[0]), HTTPGrammar.text(parts[1]))
+        guard type != "*" || subtype == "*" else { return nil }
+        self.text = text
+        self.type = type == "*" ? nil : type
+        self.subtype = subtype == "*" ? nil : subtype
+    }
+
+    /// A response without a type is matched by `*/*` alone.
+    package func matches(_ mediaType: MediaType?) -> Bool {
+        guard let mediaType else { return type == nil }
+        return (type ?? String(mediaType.type)) == mediaType.type
+            && (subtype ?? String(mediaType.subtype)) == mediaType.subtype
+    }
+}

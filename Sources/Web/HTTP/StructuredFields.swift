@@ -1,0 +1,201 @@
+/// A dictionary of RFC 9651, section 3.2. Parameters are read but not kept.
+package struct StructuredDictionary: Sendable, Equatable {
+    package enum Item: Sendable, Equatable {
+        case integer(Int)
+        /// With up to three digits behind the point, as written.
+        case decimal(String)
+        case string(String)
+        case token(String)
+        case bytes([UInt8])
+        case boolean(Bool)
+        case date(Int)
+        case displayString(String)
+    }
+
+    package enum Value: Sendable, Equatable {
+        case item(Item)
+        case list([Item])
+    }
+
+    package struct Member: Sendable, Equatable {
+        package let key: String
+        package let value: Value
+    }
+
+    /// Each key once, its last value at the place of its first.
+    package let members: [Member]
+
+    /// Nil when any part of the text is malformed, as the standard demands. Several fields of one name are joined first.
+    package init?(_ text: String) {
+        var parser = StructuredFieldParser(text)
+        guard let members = parser.dictionary() else { return nil }
+        self.members = members
+    }
+
+    package subscript(key: String) -> Value? {
+        members.first { $0.key == key }?.value
+    }
+}
+
+/// Reads the parts of a structured field (RFC 9651, section 4.2). Each function gives nil when the field is malformed.
+struct StructuredFieldParser {
+    private var scanner: FieldScanner
+
+    init(_ text: String) { scanner = FieldScanner(text) }
+
+    /// RFC 9651 has parsers take at least 1024 members; a field that has more is malformed to us.
+    private static let memberLimit = 1024
+
+    mutating func dictionary() -> [StructuredDictionary.Member]? {
+        var members: [StructuredDictionary.Member] = []
+        var places: [String: Int] = [:]
+        scanner.skip { $0 == 0x20 }
+        while !scanner.isAtEnd {
+            guard let key = key(), let value = memberValue() else { return nil }
+            let member = StructuredDictionary.Member(key: key, value: value)
+            if let place = places[key] {
+                members[place] = member
+            } else {
+                guard members.count < Self.memberLimit else { return nil }
+                places[key] = members.count
+                members.append(member)
+            }
+            scanner.skipSpace()
+            if scanner.isAtEnd { break }
+            guard scanner.consume(0x2C) else { return nil }
+            scanner.skipSpace()
+            if scanner.isAtEnd { return nil }
+        }
+        return members
+    }
+
+    private mutating func memberValue() -> StructuredDictionary.Value? {
+        guard scanner.consume(0x3D) else { return skipParameters() ? .item(.boolean(true)) : nil }
+        if scanner.consume(0x28) { return innerList().map { .list($0) } }
+        return itemWithParameters().map { .item($0) }
+    }
+
+    private mutating func innerList() -> [StructuredDictionary.Item]? {
+        var items: [StructuredDictionary.Item] = []
+        while !scanner.isAtEnd {
+            scanner.skip { $0 == 0x20 }
+            if scanner.consume(0x29) { return skipParameters() ? items : nil }
+            guard let item = itemWithParameters() else { return nil }
+            items.append(item)
+            guard scanner.next == 0x20 || scanner.next == 0x29 else { return nil }
+        }
+        return nil
+    }
+
+    private mutating func itemWithParameters() -> StructuredDictionary.Item? {
+        guard let item = item(), skipParameters() else { return nil }
+        return item
+    }
+
+    private mutating func skipParameters() -> Bool {
+        while scanner.consume(0x3B) {
+            scanner.skip { $0 == 0x20 }
+            guard key() != nil else { return false }
+            if scanner.consume(0x3D), item() == nil { return false }
+        }
+        return true
+    }
+
+    private mutating func key() -> String? {
+        guard let first = scanner.next, first == 0x2A || (0x61...0x7A).contains(first) else { return nil }
+        return HTTPGrammar.text(
+            scanner.take {
+                (0x61...0x7A).contains($0) || $0.isASCIIDigit || [0x5F, 0x2D, 0x2E, 0x2A].contains($0)
+            })
+    }
+
+    private mutating func item() -> StructuredDictionary.Item? {
+        guard let first = scanner.next else { return nil }
+        switch first {
+        case 0x2D, 0x30...0x39: return number()
+        case 0x22: return string().map { .string($0) }
+        case 0x3A: return bytes().map { .bytes($0) }
+        case 0x3F: return boolean().map { .boolean($0) }
+        case 0x40:
+            scanner.advance(1)
+            guard case .integer(let seconds) = number() else { return nil }
+            return .date(seconds)
+        case 0x25: return displayString().map { .displayString($0) }
+        case 0x2A, 0x41...0x5A, 0x61...0x7A:
+            return .token(
+                HTTPGrammar.text(scanner.take { HTTPGrammar.isToken($0) || $0 == 0x3A || $0 == 0x2F }))
+        default: return nil
+        }
+    }
+
+    private mutating func number() -> StructuredDictionary.Item? {
+        let start = scanner.position
+        let sign = scanner.consume(0x2D) ? -1 : 1
+        let digits = scanner.take(while: \.isASCIIDigit)
+        guard !digits.isEmpty else { return nil }
+        guard scanner.consume(0x2E) else {
+            guard digits.count <= 15 else { return nil }
+            return .integer(sign * digits.reduce(0) { $0 * 10 + Int($1 - 0x30) })
+        }
+        let fraction = scanner.take(while: \.isASCIIDigit)
+        guard digits.count <= 12, (1...3).contains(fraction.count) else { return nil }
+        return .decimal(HTTPGrammar.text(scanner.bytes[start..<scanner.position]))
+    }
+
+    private mutating func string() -> String? {
+        scanner.advance(1)
+        var value: [UInt8] = []
+        while let byte = scanner.next {
+            scanner.advance(1)
+            switch byte {
+            case 0x22: return HTTPGrammar.text(value)
+            case 0x5C:
+                guard let escaped = scanner.next, escaped == 0x22 || escaped == 0x5C else { return nil }
+                scanner.advance(1)
+                value.append(escaped)
+            case 0x20...0x7E: value.append(byte)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    private mutating func bytes() -> [UInt8]? {
+        scanner.advance(1)
+        let text = scanner.take { $0 != 0x3A }
+        guard scanner.consume(0x3A) else { return nil }
+        return Base64.decodeForgiving(text, skippingSpace: false)
+    }
+
+    private mutating func boolean() -> Bool? {
+        scanner.advance(1)
+        if scanner.consume(0x31) { return true }
+        return scanner.consume(0x30) ? false : nil
+    }
+
+    private mutating func displayString() -> String? {
+        scanner.advance(1)
+        guard scanner.consume(0x22) else { return nil }
+        var value: [UInt8] = []
+        while let byte = scanner.next {
+            scanner.advance(1)
+            switch byte {
+            case 0x22: return String(validating: value, as: UTF8.self)
+            case 0x25:
+                guard let high = Self.lowerHex(scanner.next), let low = Self.lowerHex(scanner.following) else {
+                    return nil
+                }
+                scanner.advance(2)
+                value.append(high << 4 | low)
+            case 0x20...0x7E: value.append(byte)
+            default: return nil
+            }
+        }
+        return nil
+    }
+
+    private static func lowerHex(_ byte: UInt8?) -> UInt8? {
+        guard let byte, !(0x41...0x46).contains(byte) else { return nil }
+        return byte.hexDigitValue
+    }
+}

@@ -1,0 +1,147 @@
+// Rounding a Double reaches libm, which only this import links.
+internal import Glibc
+
+/// A JSON text as a tree in which each node knows where it stands in the source.
+///
+/// Two values are equal when they say the same, wherever they stand; members of objects are compared in order.
+package struct JSONValue: Sendable, Equatable {
+    package enum Content: Sendable, Equatable {
+        case null
+        case bool(Bool)
+        case number(JSONNumber)
+        case string(String)
+        case array([JSONValue])
+        case object([Member])
+    }
+
+    /// One `"key": value` of an object.
+    package struct Member: Sendable, Equatable {
+        package let key: String
+        package let value: JSONValue
+        private let keyStart: UInt32
+
+        init(key: String, keyStart: Int, value: JSONValue) {
+            self.key = key
+            self.keyStart = UInt32(truncatingIfNeeded: keyStart)
+            self.value = value
+        }
+
+        /// Where the key's opening quote stands.
+        package var keyOffset: Int { Int(keyStart) }
+
+        package static func == (left: Member, right: Member) -> Bool {
+            left.key == right.key && left.value == right.value
+        }
+    }
+
+    package let content: Content
+    private let start: UInt32
+    private let end: UInt32
+
+    init(_ content: Content, range: Range<Int>) {
+        self.content = content
+        start = UInt32(truncatingIfNeeded: range.lowerBound)
+        end = UInt32(truncatingIfNeeded: range.upperBound)
+    }
+
+    /// The bytes of this node in the source; a string's range includes its quotes.
+    package var range: Range<Int> { Int(start)..<Int(end) }
+
+    /// Between the quotes of a string: what a splice would replace. Nil for what is no string.
+    package var stringRange: Range<Int>? {
+        guard case .string = content else { return nil }
+        return Int(start) + 1..<Int(end) - 1
+    }
+
+    package static func == (left: JSONValue, right: JSONValue) -> Bool { left.content == right.content }
+
+    /// Reads one JSON text (RFC 8259), a byte order mark allowed before it. A lone surrogate escape and malformed UTF-8
+    /// inside a string become U+FFFD. Takes time linear in the text.
+    package static func parse(
+        _ source: Span<UInt8>, limits: JSONLimits = JSONLimits()
+    ) throws(JSONError) -> JSONValue {
+        try source.withUnsafeBufferPointer { bytes throws(JSONError) in
+            var parser = JSONParser(bytes, limits: limits)
+            return try parser.parseText()
+        }
+    }
+}
+
+extension JSONValue {
+    package var isNull: Bool { content == .null }
+
+    package var bool: Bool? {
+        if case .bool(let value) = content { value } else { nil }
+    }
+
+    package var number: JSONNumber? {
+        if case .number(let value) = content { value } else { nil }
+    }
+
+    package var int: Int? { number?.int }
+
+    package var double: Double? { number?.double }
+
+    package var string: String? {
+        if case .string(let value) = content { value } else { nil }
+    }
+
+    package var array: [JSONValue]? {
+        if case .array(let value) = content { value } else { nil }
+    }
+
+    /// The members of an object in the order of the source, repeated keys included.
+    package var members: [Member]? {
+        if case .object(let value) = content { value } else { nil }
+    }
+
+    /// The value of a key; of a repeated key the last one, as in JavaScript. Looks through the members one by one.
+    package subscript(key: String) -> JSONValue? {
+        members?.last { $0.key == key }?.value
+    }
+
+    /// The element of an array; nil when there is none.
+    package subscript(index: Int) -> JSONValue? {
+        guard let array, array.indices.contains(index) else { return nil }
+        return array[index]
+    }
+
+    /// The members of this object whose key stood there already, in order.
+    package var duplicateMembers: [Member] {
+        var seen: Set<String> = []
+        return (members ?? []).filter { !seen.insert($0.key).inserted }
+    }
+
+    /// What this is, for a sentence such as "expected a string, found an array".
+    package var kindName: String {
+        switch content {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
+
+/// A JSON number as it was written. Nothing is rounded until somebody asks for an `Int` or a `Double`.
+package struct JSONNumber: Sendable, Hashable {
+    package let text: String
+
+    init(text: String) { self.text = text }
+
+    /// The exact integer, also of `2.0` and `1e3`; nil when there is a fraction or `Int` cannot hold it.
+    package var int: Int? {
+        if let exact = Int(text) { return exact }
+        // Beyond 2^53 a Double no longer tells neighbouring integers apart.
+        guard let double, abs(double) <= 9_007_199_254_740_992 else { return nil }
+        return Int(exactly: double)
+    }
+
+    /// The nearest `Double`; nil when the number lies outside its range.
+    package var double: Double? {
+        guard let value = Double(text), value.isFinite else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,382 @@
+/// A robots.txt as RFC 9309 reads it, for all user agents.
+///
+/// Lenient where Google's parser is: misspelt names of records, spaces instead of the colon. Only the first 500 KiB are
+/// looked at.
+package struct RobotsFile: Sendable {
+    /// The URLs of `Sitemap` records as written (some are relative), each once, in order. They belong to no group.
+    package private(set) var sitemaps: [String] = []
+    /// Whether the file went on beyond what is looked at.
+    package let isTruncated: Bool
+
+    private var groups: [Group] = []
+
+    private struct Group {
+        var agents: [String] = []
+        var rules: [RobotsRules.Rule] = []
+        /// A delay holds for the agents named above it; others may still join the group below.
+        var delays: [(agentCount: Int, seconds: Double)] = []
+
+        /// Of several delays the longest counts.
+        func delay(of agent: String) -> Double? {
+            guard let index = agents.firstIndex(of: agent) else { return nil }
+            return delays.lazy.filter { $0.agentCount > index }.map { $0.seconds }.max()
+        }
+    }
+
+    /// The least that section 2.5 has a crawler parse, and the most that this one does.
+    static let byteLimit = 500 * 1024
+    /// Longer lines are cut here, where Google's parser cuts them: eight times the longest URL of old browsers.
+    static let lineLimit = 2083 * 8 - 1
+
+    /// Reads a body in UTF-8, or in UTF-16 when it begins with that byte order mark.
+    package init(_ body: Span<UInt8>) {
+        isTruncated = body.count > Self.byteLimit
+        let bytes = body.extracting(first: Self.byteLimit).withUnsafeBufferPointer { Self.utf8($0) }
+        var lines = RobotsLines(bytes, isCut: isTruncated)
+        var isCollectingAgents = false
+        while let line = lines.next() {
+            switch line.record {
+            case .userAgent:
+                if !isCollectingAgents { groups.append(Group()) }
+                isCollectingAgents = true
+                if let token = Self.productToken(line.value) { groups[groups.count - 1].agents.append(token) }
+            case .allow, .disallow:
+                guard !groups.isEmpty else { continue }
+                isCollectingAgents = false
+                let rules = RobotsRules.Rule.rules(
+                    isAllow: line.record == .allow, pattern: line.value, line: line.number)
+                groups[groups.count - 1].rules.append(contentsOf: rules)
+            case .crawlDelay:
+                guard !groups.isEmpty, let seconds = Self.seconds(line.value) else { continue }
+                let last = groups.count - 1
+                groups[last].delays.append((groups[last].agents.count, seconds))
+            case .sitemap:
+                let url = HTTPGrammar.text(line.value)
+                if !url.isEmpty { sitemaps.append(url) }
+            }
+        }
+        var seen: Set<String> = []
+        sitemaps = sitemaps.filter { seen.insert($0).inserted }
+    }
+
+    /// What holds for the agent with this product token (`Larder`, without a version): all groups that name it taken
+    /// together, in any case of letters, or else all groups of `*`, or else no rule at all.
+    package func rules(for productToken: String) -> RobotsRules {
+        let token = HTTPGrammar.lowercased(productToken.utf8)
+        let named = groups.filter { $0.agents.contains(token) }
+        let key = named.isEmpty ? "*" : token
+        let chosen = named.isEmpty ? groups.filter { $0.agents.contains("*") } : named
+        return RobotsRules(chosen.flatMap { $0.rules }, crawlDelay: chosen.compactMap { $0.delay(of: key) }.max())
+    }
+
+    /// The token in lower case, `*`, or nil. What follows the token, a version or a second word, does not count.
+    /// Digits belong to it, although the grammar leaves them out: bots are called `MJ12bot`.
+    private static func productToken(_ value: ArraySlice<UInt8>) -> String? {
+        if value.first == 0x2A {
+            let second = value.dropFirst().first
+            return second.map(HTTPGrammar.isSpace) ?? true ? "*" : nil
+        }
+        let token = value.prefix {
+            $0.isASCIIAlphanumeric || $0 == 0x2D || $0 == 0x5F
+        }
+        return token.isEmpty ? nil : HTTPGrammar.lowercased(token)
+    }
+
+    /// A decimal number of seconds, at most 2^31; what follows the number does not count.
+    private static func seconds(_ value: ArraySlice<UInt8>) -> Double? {
+        let whole = value.prefix(while: \.isASCIIDigit)
+        let rest = value.dropFirst(whole.count)
+        let fraction = rest.first == 0x2E ? rest.dropFirst().prefix(while: \.isASCIIDigit).prefix(6) : []
+        guard !whole.isEmpty || !fraction.isEmpty else { return nil }
+        let scaled = fraction.reversed().reduce(0.0) { ($0 + Double($1 - 0x30)) / 10 }
+        return Double(HTTPGrammar.cappedInteger(whole) ?? 0) + scaled
+    }
+
+    private static func utf8(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return Array(bytes.dropFirst(3)) }
+        let isBigEndian = bytes.starts(with: [0xFE, 0xFF])
+        guard isBigEndian || bytes.starts(with: [0xFF, 0xFE]) else { return Array(bytes) }
+        let units = stride(from: 2, to: bytes.count - 1, by: 2).map { index in
+            let (first, second) = (UInt16(bytes[index]), UInt16(bytes[index + 1]))
+            return isBigEndian ? first << 8 | second : second << 8 | first
+        }
+        return Array(String(decoding: units, as: UTF16.self).utf8)
+    }
+}
+
+/// The records of a robots.txt, line by line. Lines end with LF, CR or CRLF.
+struct RobotsLines {
+    enum Record {
+        case userAgent
+        case allow
+        case disallow
+        case crawlDelay
+        case sitemap
+    }
+
+    struct Line {
+        let record: Record
+        /// Without a comment, and without spaces around it.
+        let value: ArraySlice<UInt8>
+        /// Counted from 1.
+        let number: Int
+    }
+
+    private let bytes: [UInt8]
+    private let isCut: Bool
+    private var at = 0
+    private var number = 0
+
+    /// When the text is cut off, its last line is not read: half a path would forbid or allow too much.
+    init(_ bytes: [UInt8], isCut: Bool) {
+        self.bytes = bytes
+        self.isCut = isCut
+    }
+
+    /// The next line that holds a record known here.
+    mutating func next() -> Line? {
+        while at < bytes.count {
+            let start = at
+            while at < bytes.count, bytes[at] != 0x0A, bytes[at] != 0x0D { at += 1 }
+            if isCut, at == bytes.count { return nil }
+            let line = bytes[start..<min(at, start + RobotsFile.lineLimit)]
+            if at + 1 < bytes.count, bytes[at] == 0x0D, bytes[at + 1] == 0x0A { at += 1 }
+            at += 1
+            number += 1
+            if let (record, value) = Self.parse(line) { return Line(record: record, value: value, number: number) }
+        }
+        return nil
+    }
+
+    private static func parse(_ line: ArraySlice<UInt8>) -> (Record, ArraySlice<UInt8>)? {
+        let text = HTTPGrammar.trimmed(line.prefix { $0 != 0x23 })
+        if let colon = text.firstIndex(of: 0x3A) {
+            let name = HTTPGrammar.trimmed(text[..<colon])
+            let value = HTTPGrammar.trimmed(text[(colon + 1)...])
+            if let record = record(name) { return (record, value) }
+            return isBareSitemap(name, value) ? (.sitemap, text) : nil
+        }
+        // Without a colon, spaces may stand for it when they part the line in exactly two.
+        let words = text.split(maxSplits: 2, whereSeparator: HTTPGrammar.isSpace)
+        guard words.count == 2, let record = record(words[0]) else { return nil }
+        return (record, words[1])
+    }
+
+    private static func record(_ name: ArraySlice<UInt8>) -> Record? {
+        guard name.count <= 16 else { return nil }
+        return names[HTTPGrammar.lowercased(name)]
+    }
+
+    private static let names: [String: Record] = [
+        "user-agent": .userAgent, "useragent": .userAgent, "user agent": .userAgent, "user_agent": .userAgent,
+        "user-agents": .userAgent, "useg-agent": .userAgent, "ser-agent": .userAgent,
+        "disallow": .disallow, "dissallow": .disallow, "dissalow": .disallow, "disalow": .disallow,
+        "diasllow": .disallow, "disallaw": .disallow, "desallow": .disallow, "dis-allow": .disallow,
+        "allow": .allow,
+        "crawl-delay": .crawlDelay, "crawldelay": .crawlDelay, "crawl delay": .crawlDelay,
+        "sitemap": .sitemap, "site-map": .sitemap, "sitemaps": .sitemap,
+    ]
+
+    /// Whether the line is the URL of a sitemap whose record's name was forgotten.
+    private static func isBareSitemap(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Bool {
+        let scheme = HTTPGrammar.lowercased(name.prefix(6))
+        return (scheme == "http" || scheme == "https") && value.starts(with: [0x2F, 0x2F])
+            && HTTPGrammar.lowercased(value).contains("sitemap")
+    }
+}
+
+/// What a robots.txt says to one user agent.
+package struct RobotsRules: Sendable {
+    /// One `Allow` or `Disallow`.
+    package struct Rule: Sendable, CustomStringConvertible {
+        package let isAllow: Bool
+        /// The pattern as it was written, to show to people.
+        package let text: String
+        /// Where it stands in the file, counted from 1.
+        package let line: Int
+        let pattern: RobotsPattern
+
+        /// `Disallow: /private/ (line 12)`
+        package var description: String { "\(isAllow ? "Allow" : "Disallow"): \(text) (line \(line))" }
+
+        /// The rules that a record amounts to: none when it has no pattern; for an allowed `…/index.html` a second one
+        /// for the folder itself, as Google has it.
+        static func rules(isAllow: Bool, pattern: ArraySlice<UInt8>, line: Int) -> [Rule] {
+            guard !pattern.isEmpty else { return [] }
+            let text = HTTPGrammar.text(pattern)
+            var rules = [Rule(isAllow: isAllow, text: text, line: line, pattern: RobotsPattern(pattern))]
+            if isAllow, let slash = pattern.lastIndex(of: 0x2F), pattern[slash...].starts(with: "/index.htm".utf8) {
+                let folder = Array(pattern[...slash]) + [0x24]
+                rules.append(Rule(isAllow: true, text: text, line: line, pattern: RobotsPattern(folder[...])))
+            }
+            return rules
+        }
+    }
+
+    /// Seconds between requests that the file asks for.
+    package let crawlDelay: Double?
+    /// The longest first, and of equally long ones those that allow: the first that matches decides.
+    private let rules: [Rule]
+
+    init(_ rules: [Rule], crawlDelay: Double?) {
+        self.crawlDelay = crawlDelay
+        self.rules = rules.sorted {
+            $0.pattern.length == $1.pattern.length
+                ? $0.isAllow && !$1.isAllow : $0.pattern.length > $1.pattern.length
+        }
+    }
+
+    /// What holds where there is no robots.txt (RFC 9309, section 2.3.1.3).
+    package static let allowsAll = RobotsRules([], crawlDelay: nil)
+
+    /// What holds while the file cannot be reached (section 2.3.1.4).
+    package static let allowsNothing = RobotsRules(
+        [Rule(isAllow: false, text: "/", line: 0, pattern: RobotsPattern([0x2F]))], crawlDelay: nil)
+
+    package var isEmpty: Bool { rules.isEmpty }
+
+    /// Whether the agent may ask for this path with its query, `/a/b?c`. Both it and the rules are brought to one form of
+    /// percent-encoding first. An empty target is `/`; `/robots.txt` is always allowed.
+    package func allows(_ target: String) -> Bool { decidingRule(for: target)?.isAllow ?? true }
+
+    /// The rule that decides about this path with its query; nil when none speaks of it, which allows it.
+    package func decidingRule(for target: String) -> Rule? {
+        if rules.isEmpty || target == "/robots.txt" { return nil }
+        let path = target.isEmpty ? [0x2F] : RobotsPattern.normalized(target.utf8, isPattern: false)
+        return path.withUnsafeBytes { path in rules.first { $0.pattern.matches(path) } }
+    }
+}
+
+/// The path of one rule, cut at its wildcards. Matching takes time linear in the path however many there are.
+struct RobotsPattern: Sendable {
+    /// The normalised text without stars and without the `$` at its end.
+    private let literals: [UInt8]
+    /// What stands between stars. The first begins the path, unless a star came first.
+    private let pieces: [Range<Int>]
+    /// What the search for a piece falls back to, see `borders(of:_:)`.
+    private let borders: [UInt32]
+    private let beginsWithStar: Bool
+    private let endsWithStar: Bool
+    private let isAnchoredAtEnd: Bool
+    /// How many bytes the normalised pattern has, wildcards included; the longest pattern that matches decides.
+    let length: Int
+
+    init(_ text: ArraySlice<UInt8>) {
+        let normalized = Self.normalized(text, isPattern: true)
+        length = normalized.count
+        isAnchoredAtEnd = normalized.last == 0x24
+        let body = isAnchoredAtEnd ? normalized.dropLast() : normalized[...]
+        beginsWithStar = body.first == 0x2A
+        endsWithStar = body.last == 0x2A
+        var literals: [UInt8] = []
+        var pieces: [Range<Int>] = []
+        for piece in body.split(separator: 0x2A) {
+            pieces.append(literals.count..<literals.count + piece.count)
+            literals.append(contentsOf: piece)
+        }
+        self.literals = literals
+        self.pieces = pieces
+        // A piece that begins the path is compared once and needs no table.
+        let searched = body.first == 0x2A ? pieces : Array(pieces.dropFirst())
+        borders = searched.isEmpty ? [] : Self.borders(of: literals, searched)
+    }
+
+    /// Whether the pattern matches a normalised path from its beginning.
+    func matches(_ path: UnsafeRawBufferPointer) -> Bool {
+        literals.withUnsafeBytes { literals in
+            var at = 0
+            for (index, range) in pieces.enumerated() {
+                let piece = UnsafeRawBufferPointer(rebasing: literals[range])
+                let rest = UnsafeRawBufferPointer(rebasing: path[at...])
+                let isLast = index == pieces.count - 1
+                if index == 0, !beginsWithStar {
+                    guard rest.starts(with: piece) else { return false }
+                    at += piece.count
+                } else if isLast, isAnchoredAtEnd, !endsWithStar {
+                    return rest.count >= piece.count && rest.suffix(piece.count).elementsEqual(piece)
+                } else {
+                    guard let end = end(of: range, in: path, from: at, literals) else { return false }
+                    at = end
+                }
+            }
+            return !isAnchoredAtEnd || endsWithStar || at == path.count
+        }
+    }
+
+    /// Finds the end of the leftmost place of a piece at or behind a byte of the path (Knuth, Morris and Pratt). The
+    /// leftmost is always good enough: the star behind the piece takes whatever is left.
+    private func end(
+        of range: Range<Int>, in path: UnsafeRawBufferPointer, from start: Int, _ literals: UnsafeRawBufferPointer
+    ) -> Int? {
+        var matched = 0
+        for at in start..<path.count {
+            while matched > 0, path[at] != literals[range.lowerBound + matched] {
+                matched = Int(borders[range.lowerBound + matched - 1])
+            }
+            if path[at] == literals[range.lowerBound + matched] { matched += 1 }
+            if matched == range.count { return at + 1 }
+        }
+        return nil
+    }
+
+    /// For each byte of a piece, how long a proper beginning of the piece also ends there.
+    private static func borders(of literals: [UInt8], _ pieces: [Range<Int>]) -> [UInt32] {
+        var borders = [UInt32](repeating: 0, count: literals.count)
+        for piece in pieces {
+            var length = 0
+            for at in piece.dropFirst() {
+                while length > 0, literals[at] != literals[piece.lowerBound + length] {
+                    length = Int(borders[piece.lowerBound + length - 1])
+                }
+                if literals[at] == literals[piece.lowerBound + length] { length += 1 }
+                borders[at] = UInt32(length)
+            }
+        }
+        return borders
+    }
+
+    /// One form of percent-encoding for both sides (RFC 9309, section 2.2.2): escapes of unreserved characters are
+    /// decoded, other escapes are in upper case, and what no URL holds bare is escaped. A star or a dollar sign that is
+    /// no wildcard is escaped too, for a pattern can only name it so. A malformed escape stays.
+    static func normalized(_ text: some Collection<UInt8>, isPattern: Bool) -> [UInt8] {
+        let bytes = Array(text)
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var at = 0
+        while at < bytes.count {
+            let byte = bytes[at]
+            if byte == 0x25, at + 2 < bytes.count, let high = bytes[at + 1].hexDigitValue,
+                let low = bytes[at + 2].hexDigitValue
+            {
+                let decoded = high << 4 | low
+                if isUnreserved(decoded) { result.append(decoded) } else { appendEscape(of: decoded, to: &result) }
+                at += 3
+                continue
+            }
+            let isWildcard = isPattern && (byte == 0x2A || (byte == 0x24 && at == bytes.count - 1))
+            if isBare(byte) || isWildcard { result.append(byte) } else { appendEscape(of: byte, to: &result) }
+            at += 1
+        }
+        return result
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        byte.isASCIIAlphanumeric || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+    }
+
+    /// Whether the byte stands for itself: printable, and neither a wildcard nor one of those that URLs always escape in
+    /// a path or in a query.
+    private static func isBare(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x22, 0x24, 0x27, 0x2A, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D: false
+        case 0x21...0x7E: true
+        default: false
+        }
+    }
+
+    private static func appendEscape(of byte: UInt8, to result: inout [UInt8]) {
+        result.append(0x25)
+        result.append((byte >> 4).upperHexDigit)
+        result.append(byte.upperHexDigit)
+    }
+}

@@ -1,0 +1,122 @@
+internal import LarderKit
+
+/// `larder visits [SITE]`
+enum VisitsCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.visits(of: arguments.operands.first)
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    static func text(of report: VisitsReport) -> String {
+        guard !report.sites.isEmpty else { return "no site is held" }
+        return report.sites.flatMap { site in
+            [site.name] + site.visits.map { "  " + text(of: $0, in: site) }
+        }.joined(separator: "\n")
+    }
+
+    private static func text(of visit: StatusReport.Visit, in site: StatusReport.Site) -> String {
+        let responses = Quantities.count(visit.responses, "response")
+        let state =
+            if let base = visit.base {
+                ", loaded by a server over visit \(base)" + (site.overlay == visit.number ? ", served" : "")
+            } else if site.published == visit.number {
+                ", served"
+            } else if visit.finished == nil {
+                ", not complete"
+            } else {
+                ""
+            }
+        return "visit \(visit.number), \(visit.startDate): \(responses)\(state)"
+    }
+}
+
+/// `larder rollback SITE [VISIT]`
+enum RollbackCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let site = arguments.operands[0]
+            let visit = try arguments.visit(1)
+            let larder = try arguments.larder
+            let served = try await larder.rollBack(site, to: visit)
+            terminal.say(
+                arguments.has(.json)
+                    ? try await larder.visits(of: site).json : "\(site): visit \(served) is served now")
+            return .done
+        }
+    }
+}
+
+extension Arguments {
+    /// The number of a visit; nil when the operand is not given.
+    func visit(_ place: Int) throws(UsageError) -> Int64? {
+        guard operands.count > place else { return nil }
+        guard let number = Int64(operands[place]), number > 0 else {
+            throw UsageError("\"\(operands[place])\" is no visit: visits are numbers; see: \(command("visits"))")
+        }
+        return number
+    }
+}
+
+/// `larder diff SITE [A] [B]`
+enum DiffCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try await arguments.larder.difference(
+                of: arguments.operands[0], from: try arguments.visit(1), to: try arguments.visit(2))
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            return .done
+        }
+    }
+
+    private static func text(of report: DifferenceReport) -> String {
+        var lines = report.added.map { "added   \($0)" }
+        lines += report.changed.map { "changed \($0)" }
+        lines += report.gone.map { "gone    \($0)" }
+        lines += report.moved.map { "moved   \($0.from) to \($0.to)" }
+        lines.append(
+            "\(report.site), visit \(report.from) to \(report.to): "
+                + (report.isEmpty
+                    ? "no difference"
+                    : "\(report.added.count) added, \(report.changed.count) changed, "
+                        + "\(report.gone.count) gone, \(report.moved.count) moved"))
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// `larder drop SITE VISIT...`
+enum DropCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let visits = try arguments.operands.indices.dropFirst().compactMap { try arguments.visit($0) }
+            let report = try await arguments.larder.drop(visits, of: arguments.operands[0])
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, visits.count, arguments))
+            return .done
+        }
+    }
+
+    private static func text(of report: VisitsReport, _ count: Int, _ arguments: Arguments) -> String {
+        """
+        \(Quantities.count(count, "visit")) dropped; to have the room back: \(arguments.command("gc"))
+        \(VisitsCommand.text(of: report))
+        """
+    }
+}
+
+/// `larder remove SITE|URL|PATTERN`
+enum RemoveCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let what =
+                switch try await arguments.larder.remove(arguments.operands[0]) {
+                case .site(let name): "\(name) is removed"
+                case .urls(1): "\(arguments.operands[0]) is removed from all visits"
+                case .urls(let count): "\(Quantities.count(count, "URL")) are removed from all visits"
+                }
+            terminal.say("\(what). The room comes back with: \(arguments.command("gc"))")
+            return .done
+        }
+    }
+}

@@ -1,0 +1,376 @@
+internal import LarderKit
+
+/// One option, as the parser and the help read it.
+struct Option: Sendable, Equatable {
+    /// With its dashes.
+    let name: String
+    /// What the help calls its value; nil for a flag.
+    let value: String?
+    let help: String
+    /// What holds when it is not given, as the help shows it and `number` reads it; nil when there is none.
+    var standard: String?
+    var group = Group.general
+    /// It may be given several times, and each counts.
+    var repeats = false
+    /// With its dash: the same in fewer letters.
+    var short: String?
+    /// The variable of the environment that says it where the command line does not.
+    var variable: String?
+    /// Where it may stand beside the command line.
+    var place = Place.anywhere
+
+    enum Place: Sendable {
+        case anywhere
+        /// It is about one run, and nothing that a file should say.
+        case commandLine
+    }
+
+    /// Its value is shown to nobody.
+    var isSecret: Bool { ["--user", "--bearer", "--header"].contains(name) }
+
+    /// What options are for, in the order of the help.
+    enum Group: String, Sendable, CaseIterable {
+        case general = "Options"
+        case scope = "Which pages"
+        case manners = "How gently, how much"
+        case held = "What is held already"
+        case network = "The network"
+        case identity = "Who asks"
+    }
+
+    static let store = Option(
+        name: "--store", value: "DIR", help: "the folder that holds the larder",
+        standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder", variable: "LARDER_STORE")
+    static let quiet = Option(name: "--quiet", value: nil, help: "print errors only", standard: nil, short: "-q")
+    static let verbose = Option(
+        name: "--verbose", value: nil, help: "print a line for each request, on standard error", standard: nil,
+        short: "-v")
+    static let progress = Option(
+        name: "--progress", value: "FORM",
+        help: "block: figures that stay in place, on a terminal; json: a line a second, on standard error; none",
+        standard: "block", variable: "LARDER_PROGRESS")
+    static let json = Option(name: "--json", value: nil, help: "print the report as JSON", standard: nil)
+    static let perHost = Option(
+        name: "--per-host", value: "N", help: "the most connections that one host gets at once", standard: "16",
+        group: .manners)
+    static let port = Option(
+        name: "--port", value: "N", help: "the port to serve on; 0 takes any free one", standard: "8080",
+        variable: "LARDER_PORT")
+    static let held = Option(
+        name: "--held", value: nil, help: "check what the larder holds, without the network", standard: nil)
+    static let base = Option(
+        name: "--base", value: "URL", help: "where the manifest's site is: production, staging", standard: nil,
+        repeats: true)
+    static let siteOnly = Option(
+        name: "--site-only", value: nil, help: "only show the site, until Ctrl-C: commands can be tried on it",
+        standard: nil, place: .commandLine)
+    static let once = Option(
+        name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil,
+        place: .commandLine)
+    static let repair = Option(
+        name: "--repair", value: nil,
+        help: "take damaged bodies out of service, remove what nothing refers to, and make a damaged database anew",
+        standard: nil, place: .commandLine)
+    static let links = Option(
+        name: "--links", value: nil, help: "list what it links to and what links to it", standard: nil)
+    static let visit = Option(
+        name: "--visit", value: "N", help: "as this visit shows it", standard: "what is served")
+    static let type = Option(
+        name: "--type", value: "TYPE",
+        help: "only this media type: text/html, image/*, or a short name", standard: "all")
+    static let status = Option(name: "--status", value: "N", help: "only this status, such as 404", standard: "all")
+    static let site = Option(name: "--site", value: nil, help: "it is the name of a site", standard: nil)
+    static let url = Option(name: "--url", value: nil, help: "it is a URL", standard: nil)
+    static let pattern = Option(name: "--pattern", value: nil, help: "it is a pattern", standard: nil)
+    static let maxSize = Option(
+        name: "--max-size", value: "SIZE", help: "how large the larder may be, such as 500M, 2G, 1.5GiB or 0",
+        standard: "no limit")
+    static let dryRun = Option(
+        name: "--dry-run", value: nil, help: "list what would go, and take nothing", standard: nil,
+        place: .commandLine)
+    static let hour = Option(
+        name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
+    static let help = Option(
+        name: "--help", value: nil, help: "explain the command", standard: nil, short: "-h", place: .commandLine)
+
+    /// Every option once, by the table.
+    static var all: [Option] {
+        var all: [Option] = []
+        for option in CommandEntry.all.flatMap(\.options) where !all.contains(where: { $0.name == option.name }) {
+            all.append(option)
+        }
+        return all
+    }
+
+    /// As the help shows it: `-q, --quiet`, `--port N`.
+    var title: String { (short.map { "\($0), " } ?? "") + name + (value.map { " \($0)" } ?? "") }
+
+    /// Without its dashes, as files write it.
+    var key: String { String(name.dropFirst(2)) }
+
+    /// The same option where something else holds when it is not given.
+    func otherwise(_ standard: String) -> Option {
+        var option = self
+        option.standard = standard
+        return option
+    }
+}
+
+/// What `prefetch`, `update` and `plan` understand.
+extension Option {
+    static let prefetch: [Option] =
+        [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
+        + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+    /// How a site is prefetched is known from the last time.
+    static let update: [Option] =
+        [.store, .json, .quiet, .verbose, .progress, .strict]
+        + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
+        + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
+
+    static let preload: [Option] =
+        [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict]
+        + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
+
+    private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
+
+    static let plan: [Option] =
+        [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
+        + [.perHost, .robots, .rate, .timeout] + networkOptions + identityOptions
+
+    static let scopeOptions: [Option] = [.scope, .include, .exclude, .depth, .sitemap, .noGuesses]
+    static let mannerOptions: [Option] = [
+        .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
+        .hostPatience,
+    ]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
+    static let networkOptions: [Option] = [
+        .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
+    ]
+    static let identityOptions: [Option] = [
+        .userAgent, .header, .user, .bearer, .netrc, .cookies, .saveCookies, .certificate, .certificateKey,
+    ]
+
+    static let scope = Option(
+        name: "--scope", value: "EXTENT",
+        help: "host: pages on the hosts of the URLs; path: in their folders; domain: on all hosts of their domains",
+        standard: "host", group: .scope)
+    static let include = Option(
+        name: "--include", value: "PATTERN",
+        help: "follow these pages as well: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$", standard: nil,
+        group: .scope, repeats: true)
+    static let exclude = Option(
+        name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil, group: .scope,
+        repeats: true)
+    static let depth = Option(
+        name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs",
+        standard: "any number",
+        group: .scope)
+    static let sitemap = Option(
+        name: "--sitemap", value: "URL", help: "a list of pages",
+        standard: "those that robots.txt names, which count as well",
+        group: .scope, repeats: true)
+    static let noGuesses = Option(
+        name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
+        group: .scope)
+
+    static let manifest = Option(
+        name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called", standard: nil,
+        place: .commandLine)
+    static let requisites = Option(
+        name: "--requisites", value: "WHICH", help: "all: what the bundles need comes along; none: the bundles alone",
+        standard: "all")
+    static let strict = Option(
+        name: "--strict", value: nil,
+        help: "exit with 1 where anything could not be had, though the last good set is served",
+        standard: nil)
+    static let sample = Option(
+        name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
+    static let robots = Option(
+        name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages", standard: "obey",
+        group: .manners)
+    static let nofollow = Option(
+        name: "--nofollow", value: "WHAT",
+        help: "leave links alone that say nofollow: pages where a page says it of all of its links, links where a link "
+            + "says it as well (ugc and sponsored too), ignore nowhere",
+        standard: "pages; ignore with --robots ignore", group: .manners)
+    static let noindex = Option(
+        name: "--noindex", value: "WHETHER",
+        help: "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
+        standard: "ignore", group: .manners)
+    static let rate = Option(
+        name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: "no limit",
+        group: .manners)
+    static let maxPages = Option(
+        name: "--max-pages", value: "N",
+        help: "so many pages are enough; with more, or without it, the next run goes on beyond", standard: "no limit",
+        group: .manners)
+    static let maxBytes = Option(
+        name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network; the next run goes on",
+        standard: "no limit", group: .manners)
+    static let maxTime = Option(
+        name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h; the next run goes on",
+        standard: "no limit", group: .manners)
+    static let maxBody = Option(
+        name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB", group: .manners)
+    static let timeout = Option(
+        name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes",
+        standard: "no limit",
+        group: .manners)
+    static let hostPatience = Option(
+        name: "--patience", value: "TIME",
+        help: "wait so long, when all else is done, for hosts that have never answered", standard: "10s",
+        group: .manners)
+
+    static let fetchPolicy = Option(
+        name: "--policy", value: "NAME",
+        help: "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
+            + "not at all, reload loads everything again",
+        standard: "revalidate", group: .held)
+    static let rule = Option(
+        name: "--rule", value: "RULE",
+        help: "what you want otherwise than servers say: '/api/** max-age=600'; see larder help rules",
+        standard: nil, group: .held, repeats: true)
+
+    static let allowShrink = Option(
+        name: "--allow-shrink", value: nil,
+        help: "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
+        standard: nil, group: .held)
+
+    static let proxy = Option(
+        name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",
+        standard: "what $http_proxy, $https_proxy and $no_proxy say", group: .network)
+    static let resolve = Option(
+        name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is",
+        standard: "what the name service says", group: .network, repeats: true)
+    static let ipv4 = Option(name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
+    static let ipv6 = Option(name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
+    static let authorities = Option(
+        name: "--ca", value: "FILE", help: "trust these certificates as well (PEM)", standard: "the system's alone",
+        group: .network)
+    static let insecure = Option(
+        name: "--insecure", value: nil, help: "take any certificate; the report says so", standard: nil,
+        group: .network)
+    static let allowPrivate = Option(
+        name: "--allow-private", value: nil, help: "let pages of public servers lead to private addresses",
+        standard: nil, group: .network)
+
+    static let userAgent = Option(
+        name: "--user-agent", value: "TEXT", help: "what larder calls itself to servers",
+        standard: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
+    static let header = Option(
+        name: "--header", value: "FIELD",
+        help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one", standard: nil,
+        group: .identity, repeats: true)
+    static let user = Option(
+        name: "--user", value: "NAME:PASSWORD",
+        help: "log in at the hosts of the URLs, and nowhere else; digest:NAME:PASSWORD does so by digest",
+        standard: nil, group: .identity)
+    static let bearer = Option(
+        name: "--bearer", value: "TOKEN", help: "show this token to the hosts of the URLs, and nowhere else",
+        standard: nil, group: .identity)
+    static let netrc = Option(
+        name: "--netrc", value: "FILE", help: "logins by host", standard: "none", group: .identity)
+    static let cookies = Option(
+        name: "--cookies", value: "FILE", help: "send the cookies of this file (Netscape's format)",
+        standard: "those that servers set meanwhile",
+        group: .identity, repeats: true)
+    static let saveCookies = Option(
+        name: "--save-cookies", value: "FILE", help: "keep the cookies that servers set in this file", standard: nil,
+        group: .identity)
+    static let certificate = Option(
+        name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)", standard: nil,
+        group: .identity)
+    static let certificateKey = Option(
+        name: "--key", value: "FILE", help: "the key of --cert (PEM)", standard: "in the file of --cert",
+        group: .identity)
+
+    /// The same option among others.
+    func `in`(_ group: Group) -> Option {
+        var option = self
+        option.group = group
+        return option
+    }
+}
+
+/// The options of the commands that have to do with serving.
+extension Option {
+    static let atRoot = Option(
+        name: "--at-root", value: "SITE", help: "show this site at /, and the other origins below /-/web/",
+        standard: "the portal")
+    static let listen = Option(
+        name: "--listen", value: "ADDRESS",
+        help: "the address to listen on, * for all that this machine has; needs --at-root", standard: "loopback only")
+    static let policy = Option(
+        name: "--policy", value: "NAME",
+        help: "how what is held and servers share the work: one of the policies below", standard: "offline")
+    static let verify = Option(
+        name: "--verify", value: "WHEN",
+        help: "hash what is held before it is shown: once (the first time), always, or never", standard: "never")
+    static let noShim = Option(
+        name: "--no-shim", value: nil,
+        help: "leave out of pages the script that leads addresses to the larder which other scripts make", standard: nil
+    )
+    static let allowNetwork = Option(
+        name: "--allow-network", value: nil,
+        help: "let pages ask the network for what the larder does not lead to itself",
+        standard: nil)
+    static let showPrivate = Option(
+        name: "--show-private", value: nil,
+        help: "with --listen, show other machines what was fetched with credentials, too", standard: nil)
+    static let preloaded = Option(
+        name: "--preload", value: "MANIFEST",
+        help:
+            "ask what the manifest names, once, and at every SIGHUP: bundles that differ are fetched, and shown when all "
+            + "verify; see larder preload",
+        standard: "none is asked", repeats: true)
+    static let every = Option(
+        name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h", standard: "once")
+    static let patience = Option(
+        name: "--timeout", value: "TIME",
+        help: "where a server that is asked first has not answered after so long, show what is held, and load behind",
+        standard: "5s")
+    static let memory = Option(
+        name: "--memory", value: "SIZE", help: "how much is kept ready in memory", standard: "64MiB")
+    static let stop = Option(
+        name: "--stop", value: nil, help: "stop the server on the port", standard: nil, place: .commandLine)
+    static let clear = Option(
+        name: "--clear", value: nil, help: "forget them, so that no prefetch fetches them", standard: nil,
+        place: .commandLine)
+
+    static let serve: [Option] =
+        [
+            .store, .port, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
+            .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
+        ] + networkOptions + identityOptions
+}
+
+/// What `check` and `manifest` understand beside what others do.
+extension Option {
+    static let live = Option(
+        name: "--live", value: nil, help: "fetch from the origin as well, beside --held and --dir", standard: nil)
+    static let folder = Option(
+        name: "--dir", value: "DIR", help: "check the files of a folder, such as a build", standard: nil, repeats: true)
+    static let offline = Option(
+        name: "--offline", value: nil, help: "prove that a site is held with all that its pages need", standard: nil)
+    static let quick = Option(
+        name: "--quick", value: nil, help: "with --offline: look at sizes, and hash nothing", standard: nil)
+    static let report = Option(
+        name: "--report", value: "FORMAT[=FILE]",
+        help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text", repeats: true)
+    static let failOn = Option(
+        name: "--fail-on", value: "VERDICTS", help: "what makes the exit status 1, with commas between",
+        standard: "mismatch,missing,skew")
+    static let format = Option(
+        name: "--format", value: "FORM", help: "the form of the manifest", standard: "what its shape tells")
+    static let release = Option(
+        name: "--known", value: "MANIFEST",
+        help: "the manifest of another release: what is as it says is skewed, not just wrong", standard: "none",
+        repeats: true)
+    static let evidence = Option(
+        name: "--evidence", value: "KIND",
+        help: "tell weak evidence too: etag, or name=md5 for hashed file names", standard: "none", repeats: true)
+    static let output = Option(
+        name: "--output", value: "FILE", help: "write it into a file", standard: "standard output")
+    static let fetched = Option(
+        name: "--live", value: nil, help: "fetch the site, even where it is held", standard: nil)
+}

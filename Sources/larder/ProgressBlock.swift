@@ -1,0 +1,288 @@
+internal import Glibc
+internal import LarderKit
+
+/// What a person who watches is shown of some work: figures and the size of the terminal in, lines out.
+enum ProgressBlock: Equatable {
+    case prefetch(PrefetchProgress)
+    case work(String, WorkProgress)
+
+    /// Below that many columns there is no room for labels.
+    private static let leastForLabels = 60
+    private static let label = 12
+    private static let mostHosts = 3
+
+    /// - Parameters:
+    ///   - waited: how long ago the figures came.
+    ///   - notice: what has to be known besides, such as that it is stopping.
+    func lines(width: Int, height: Int, waited: Duration, isColored: Bool, notice: String? = nil) -> [String] {
+        // The last column stays free: some terminals wrap when it is written to.
+        let room = max(1, width - 1)
+        var lines =
+            switch self {
+            case .prefetch(let progress): Self.lines(of: progress, room: room, height: height, waited: waited)
+            case .work(let title, let progress): [Self.line(of: progress, title)]
+            }
+        if let notice {
+            var line = BlockLine("", [notice])
+            line.fragments[0].tone = .warning
+            lines.append(line)
+        }
+        return lines.prefix(max(1, height - 1)).map { $0.text(width: room, isColored: isColored) }
+    }
+
+    private static func line(of progress: WorkProgress, _ title: String) -> BlockLine {
+        let noun =
+            switch progress.unit {
+            case .bodies: "bodies"
+            case .bundles: "bundles"
+            case .pages: "pages"
+            case .room: ""
+            }
+        let count = progress.total.map { "\(Quantities.grouped(progress.done)) of \(Quantities.grouped($0)) \(noun)" }
+        let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
+        let bytes = progress.byteCount > 0 ? Quantities.bytes(progress.byteCount) : nil
+        if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
+        return BlockLine("", [title, count ?? "\(Quantities.grouped(progress.done)) \(noun)", percent, bytes])
+    }
+
+    private static func lines(
+        of progress: PrefetchProgress, room: Int, height: Int, waited: Duration
+    ) -> [BlockLine] {
+        let hasLabels = room >= leastForLabels
+        func line(_ label: String, short: String, _ texts: [String?]) -> BlockLine {
+            BlockLine(hasLabels ? "  " + label.padded(Self.label) : short, texts)
+        }
+        var lines = [heading(progress, room, waited)]
+        lines.append(line("pages", short: "pages ", count(progress.pages)))
+        lines.append(line(hasLabels ? "requisites" : "", short: "needs ", count(progress.requisites)))
+        lines.append(line("received", short: "", received(progress)))
+        if progress.failed > 0 {
+            var failed = line("not had", short: "not had ", ["\(Quantities.grouped(progress.failed)) so far"])
+            failed.fragments[0].tone = .warning
+            lines.append(failed)
+        }
+        lines += hosts(progress, hasLabels, room)
+        lines.append(line("waiting for", short: "waits: ", waits(progress)))
+        lines.append(line("left", short: "left: ", [left(progress)]))
+        // Where there are few lines, the last ones tell most of what is to come.
+        return height > lines.count ? lines : Array(lines.prefix(4)) + lines.suffix(1)
+    }
+
+    private static func heading(_ progress: PrefetchProgress, _ room: Int, _ waited: Duration) -> BlockLine {
+        let time = Quantities.clock(progress.elapsed + waited)
+        let name = Fitting.plain(progress.site)
+        let title = room >= leastForLabels ? "Prefetching \(name)" : name
+        let space = max(1, room - time.utf8.count - 1)
+        var line = BlockLine("", [Fitting.cut(title, to: space).padded(space), time], separator: " ")
+        line.fragments[0].tone = .strong
+        return line
+    }
+
+    private static func count(_ count: PrefetchProgress.Count) -> [String] {
+        ["\(Quantities.grouped(count.done)) done", "\(Quantities.grouped(count.queued)) queued"]
+    }
+
+    private static func received(_ progress: PrefetchProgress) -> [String?] {
+        [
+            "\(Quantities.bytes(progress.byteCount)) at \(Quantities.bytes(progress.bytesPerSecond))/s",
+            progress.confirmed > 0 ? "\(Quantities.grouped(progress.confirmed)) unchanged" : nil,
+            progress.savedByteCount > 0 ? "\(Quantities.bytes(progress.savedByteCount)) not sent again" : nil,
+        ]
+    }
+
+    private static func hosts(_ progress: PrefetchProgress, _ hasLabels: Bool, _ room: Int) -> [BlockLine] {
+        let shown = progress.hosts.prefix(hasLabels ? mostHosts : 1)
+        let width = shown.map(\.name.utf8.count).max().map { min($0, room / 3) } ?? 0
+        var lines: [BlockLine] = []
+        for (place, host) in shown.enumerated() {
+            let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
+            let state =
+                host.pause.map { "pauses for \(Quantities.clock($0))" }
+                // The host gets fewer from now on, and those under way end by themselves.
+                ?? (host.running > host.limit ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
+            let texts = [
+                (hasLabels ? name.padded(width) : name) + " \(Quantities.rate(host.requestsPerSecond))/s", state,
+                "\(Quantities.grouped(host.queued)) queued",
+            ]
+            let label = place == 0 ? "hosts" : ""
+            lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.label) : "", texts))
+        }
+        let more = progress.hostCount - shown.count
+        if more > 0, !lines.isEmpty {
+            lines[lines.count - 1].fragments.append(
+                BlockLine.Fragment(text: "and \(Quantities.count(more, "more host"))", tone: .quiet))
+        }
+        return lines
+    }
+
+    private static func waits(_ progress: PrefetchProgress) -> [String?] {
+        let waiting = progress.waiting
+        let texts = [
+            progress.phase == .storing ? "what came to be stored" : nil,
+            progress.running > 0 ? Quantities.count(progress.running, "answer") : nil,
+            waiting.robots > 0 ? "robots.txt (\(Quantities.count(waiting.robots, "page")))" : nil,
+            waiting.retries > 0 ? Quantities.count(waiting.retries, "retry", plural: "retries") : nil,
+            waiting.scans > 0 ? Quantities.count(waiting.scans, "scan") : nil,
+        ]
+        return texts.allSatisfy { $0 == nil } ? ["nothing"] : texts
+    }
+
+    private static func left(_ progress: PrefetchProgress) -> String {
+        if progress.phase == .storing { return "almost done" }
+        guard let remaining = progress.remaining else { return "unknown, more may be found" }
+        return "about \(Quantities.roughTime(remaining))"
+    }
+}
+
+/// One line of a block: a label, and as many fragments behind it as there is room for.
+struct BlockLine: Equatable {
+    enum Tone: Equatable {
+        case plain, strong, quiet, warning
+    }
+
+    struct Fragment: Equatable {
+        let text: String
+        var tone = Tone.plain
+    }
+
+    var label = ""
+    var fragments: [Fragment]
+    var separator = ", "
+
+    init(_ label: String, _ texts: [String?], separator: String = ", ") {
+        self.label = label
+        fragments = texts.compactMap { $0.map { Fragment(text: $0) } }
+        self.separator = separator
+    }
+
+    /// Never wider than `width`: what has no room is left out, and the first fragment cut in its middle.
+    func text(width: Int, isColored: Bool) -> String {
+        var room = max(0, width)
+        let head = Fitting.cut(label, to: room)
+        room -= head.unicodeScalars.count
+        var line = Self.colored(head, .quiet, isColored)
+        for (place, fragment) in fragments.enumerated() {
+            let space = place == 0 ? "" : separator
+            let needed = space.unicodeScalars.count + fragment.text.unicodeScalars.count
+            if needed <= room {
+                line += space + Self.colored(fragment.text, fragment.tone, isColored)
+                room -= needed
+            } else if place == 0 {
+                line += Self.colored(Fitting.cut(fragment.text, to: room), fragment.tone, isColored)
+                break
+            } else {
+                break
+            }
+        }
+        return line
+    }
+
+    private static func colored(_ text: String, _ tone: Tone, _ isColored: Bool) -> String {
+        guard isColored, !text.isEmpty else { return text }
+        return switch tone {
+        case .plain: text
+        case .strong: "\u{1b}[1m\(text)\u{1b}[0m"
+        case .quiet: "\u{1b}[2m\(text)\u{1b}[0m"
+        case .warning: "\u{1b}[33m\(text)\u{1b}[0m"
+        }
+    }
+}
+
+/// Text in so many columns. What comes from outside is shown without what a terminal would obey.
+enum Fitting {
+    /// Its middle left out where it is too long: an address says most at its ends.
+    static func cut(_ text: String, to width: Int) -> String {
+        let scalars = Array(text.unicodeScalars)
+        guard scalars.count > width else { return text }
+        guard width > 2 else { return String(repeating: ".", count: max(0, width)) }
+        let room = width - 2
+        let head = room - room / 2
+        return string(scalars[..<head]) + ".." + string(scalars[(scalars.count - room / 2)...])
+    }
+
+    /// ASCII that is printed as it is, and a question mark for anything else.
+    static func plain(_ text: String) -> String {
+        String(decoding: text.utf8.map { (0x20..<0x7f).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+    }
+
+    private static func string(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
+        var view = String.UnicodeScalarView()
+        view.append(contentsOf: scalars)
+        return String(view)
+    }
+}
+
+/// `--verbose`: one request that ended, on a line.
+enum FetchLine {
+    static func text(of url: PrefetchedURL) -> String {
+        let status = url.status.map { "\($0)" } ?? "---"
+        let size = Quantities.bytes(url.byteCount).padded(9, left: true)
+        let time = Quantities.time(url.elapsed).padded(8, left: true)
+        let failure = url.failure.map { ": \($0)" } ?? ""
+        return "\(status) \(size) \(time)  \(url.kind.padded(9)) \(Fitting.plain(url.url + failure))"
+    }
+}
+
+/// What to write to a terminal so that lines take the place of those that were there. A pure value.
+struct Canvas: Equatable {
+    /// How many columns each line that stands there takes.
+    private var widths: [Int] = []
+
+    /// Puts `text`, whole lines, above the block, and the block below it. The cursor stands below the block then.
+    mutating func draw(_ lines: [String], above text: String = "", width: Int) -> String {
+        // A terminal that became narrower has wrapped what was there.
+        let rows = widths.reduce(0) { $0 + max(1, ($1 + max(1, width) - 1) / max(1, width)) }
+        var output = rows > 0 ? "\r\u{1b}[\(rows)A" : ""
+        if !text.isEmpty || lines.isEmpty {
+            if rows > 0 { output += "\u{1b}[J" }
+            output += text
+        }
+        for line in lines { output += line + "\u{1b}[K\n" }
+        if !lines.isEmpty, rows > 0 { output += "\u{1b}[J" }
+        widths = lines.map(Self.width)
+        return output
+    }
+
+    /// Without what only colours it.
+    private static func width(_ line: String) -> Int {
+        var (width, isEscape) = (0, false)
+        for scalar in line.unicodeScalars {
+            if scalar == "\u{1b}" { isEscape = true }
+            if !isEscape { width += 1 } else if scalar == "m" { isEscape = false }
+        }
+        return width
+    }
+}
+
+/// What the terminal behind standard error is like.
+struct Screen: Equatable {
+    var width = 80
+    var height = 24
+    /// It can be drawn on: a terminal that knows how to move its cursor.
+    var isDrawable = false
+    var isColored = false
+
+    init() {}
+
+    /// As the environment says, for a terminal.
+    init(isTerminal: Bool, environment: (String) -> String?) {
+        let kind = environment("TERM") ?? ""
+        isDrawable = isTerminal && !kind.isEmpty && kind != "dumb"
+        // https://no-color.org: set and not empty.
+        isColored = isDrawable && (environment("NO_COLOR") ?? "").isEmpty
+    }
+
+    static func ofErrors() -> Screen {
+        var screen = Screen(isTerminal: isatty(STDERR_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
+        screen.measure()
+        return screen
+    }
+
+    /// Terminals change their size.
+    mutating func measure() {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return }
+        width = Int(size.ws_col)
+        height = Int(size.ws_row)
+    }
+}

@@ -1,0 +1,18 @@
+import Glibc
+
+/// What the system would not do for a test.
+package struct TestError: Error, CustomStringConvertible {
+    package let doing: String
+    package let why: String
+
+    init(_ doing: String, _ why: String) {
+        self.doing = doing
+        self.why = why
+    }
+
+    package init(_ doing: String, errno code: Int32 = errno) {
+        self.init(doing, String(cString: strerror(code)))
+    }
+
+    package var description: String { "\(doing): \(why)" }
+}
