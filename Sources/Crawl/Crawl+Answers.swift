@@ -138,7 +138,8 @@ extension Crawl {
         }
         let failure = Failure.status(response.status)
         frontier.failed(
-            number, failure, after: latency, retryAfter: response.fields.retryAfter(now: Self.httpNow()), now: now)
+            number, failure, after: latency, retryAfter: RetryAfter(response.fields)?.delay(now: Self.httpNow()),
+            now: now)
         if failure.isGone { try keep(head(number, url, response, of: result)) }
     }
 
@@ -240,14 +241,5 @@ extension FetchedBody {
         case .bytes(let bytes): bytes.count <= byteCount ? bytes : Array(bytes[..<byteCount])
         case .file(let path, _): try BodyContent.file(path: path).beginning(byteCount)
         }
-    }
-}
-
-extension HTTPFields {
-    /// How long a server asks to be left alone: seconds, or a date (RFC 9110, section 10.2.3).
-    func retryAfter(now: HTTPDate) -> Duration? {
-        guard let text = self["Retry-After"] else { return nil }
-        if let seconds = Int64(text) { return .seconds(max(0, seconds)) }
-        return HTTPDate(text).map { .seconds(max(0, $0.secondsSinceEpoch - now.secondsSinceEpoch)) }
     }
 }

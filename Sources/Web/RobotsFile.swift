@@ -229,10 +229,6 @@ package struct RobotsRules: Sendable {
     /// What holds where there is no robots.txt (RFC 9309, section 2.3.1.3).
     package static let allowsAll = RobotsRules([], crawlDelay: nil)
 
-    /// What holds while the file cannot be reached (section 2.3.1.4).
-    package static let allowsNothing = RobotsRules(
-        [Rule(isAllow: false, text: "/", line: 0, pattern: RobotsPattern([0x2F]))], crawlDelay: nil)
-
     package var isEmpty: Bool { rules.isEmpty }
 
     /// Whether the agent may ask for this path with its query, `/a/b?c`. Both it and the rules are brought to one form of

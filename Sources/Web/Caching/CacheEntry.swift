@@ -53,26 +53,6 @@ package struct CacheEntry: Sendable, Equatable {
         result.set("Age", String(freshness.age(at: now)))
         return result
     }
-
-    /// The head to answer a request with, whose conditions may make it a 304 or a 412, neither of which has a body.
-    package func servedHead(
-        to request: CacheRequest, at now: HTTPDate, as role: Preconditions.Role
-    ) -> (status: Int, fields: HTTPFields) {
-        let conditions = Preconditions(request.fields)
-        // They count only where the answer would be a success (RFC 9110, section 13.2.1).
-        guard !conditions.isEmpty, (200...299).contains(status) else { return (status, servedFields(at: now)) }
-        switch conditions.evaluate(validator, method: request.method, as: role) {
-        case .proceed: return (status, servedFields(at: now))
-        case .notModified: return (304, servedFields(at: now).removing(Self.bodyFields))
-        case .failed: return (412, [:])
-        }
-    }
-
-    /// Those that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
-    private static let bodyFields: Set<String> = [
-        "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range",
-        "content-type",
-    ]
 }
 
 /// A request as a cache looks at it.

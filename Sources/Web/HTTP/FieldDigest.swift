@@ -39,17 +39,6 @@ package struct FieldDigest: Sendable, Hashable {
         return FieldDigest(algorithm: "md5", bytes: bytes)
     }
 
-    /// Digests of the representation, whatever part of it the response holds: `Repr-Digest`, `Digest`.
-    package static func ofRepresentation(_ fields: HTTPFields) -> [FieldDigest] {
-        (fields.combined("Repr-Digest").map(structured) ?? []) + (fields.combined("Digest").map(legacy) ?? [])
-    }
-
-    /// Digests of the content of this very response: `Content-Digest`, `Content-MD5`.
-    package static func ofContent(_ fields: HTTPFields) -> [FieldDigest] {
-        let md5 = fields["Content-MD5"].flatMap(contentMD5)
-        return (fields.combined("Content-Digest").map(structured) ?? []) + (md5.map { [$0] } ?? [])
-    }
-
     /// `sha-256=:…:`, one member of a `Repr-Digest`.
     package var text: String { "\(algorithm)=:\(Base64.encode(bytes)):" }
 }

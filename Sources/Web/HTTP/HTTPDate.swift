@@ -364,8 +364,14 @@ package enum RetryAfter: Sendable, Equatable {
     case seconds(Int)
     case date(HTTPDate)
 
+    /// Nil when the fields do not tell, or tell neither a number nor a date.
+    package init?(_ fields: HTTPFields, now: HTTPDate? = nil) {
+        guard let text = fields["Retry-After"] else { return nil }
+        self.init(text, now: now)
+    }
+
     /// Nil when the text is neither a number nor a date.
-    package init?(_ text: String, now: HTTPDate? = nil) {
+    init?(_ text: String, now: HTTPDate? = nil) {
         let trimmed = Array(HTTPGrammar.trimmed(Array(text.utf8)))
         if let seconds = HTTPGrammar.cappedInteger(trimmed) {
             self = .seconds(seconds)
@@ -376,11 +382,11 @@ package enum RetryAfter: Sendable, Equatable {
         }
     }
 
-    /// How long to wait from now on; 0 when the date has passed.
-    package func delay(now: HTTPDate) -> Int {
+    /// How long to wait from now on; none when the date has passed.
+    package func delay(now: HTTPDate) -> Duration {
         switch self {
-        case .seconds(let seconds): seconds
-        case .date(let date): Int(min(max(0, date.secondsSinceEpoch - now.secondsSinceEpoch), 1 << 31))
+        case .seconds(let seconds): .seconds(seconds)
+        case .date(let date): .seconds(min(max(0, date.secondsSinceEpoch - now.secondsSinceEpoch), 1 << 31))
         }
     }
 }
