@@ -1,19 +1,21 @@
 package import Digest
 
-/// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one thread.
+/// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one
+/// thread.
 package final class BundleMeter {
     private let bundle: Bundle
     private var decoded: BodyMeter
     private let isCoded: Bool
 
     /// - Parameters:
-    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were sent stays
-    ///     open.
+    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were
+    ///     sent stays open.
     ///   - others: what is computed beside what the bundle names.
     package init(_ bundle: Bundle, isCoded: Bool = false, and others: Set<DigestAlgorithm> = []) {
         self.bundle = bundle
         // Both of the decoded body: a digest that is the other's says what went wrong.
-        decoded = BodyMeter(others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
+        decoded = BodyMeter(
+            others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
         self.isCoded = isCoded
     }
 

@@ -1,11 +1,12 @@
 internal import Web
 
-/// File names as the references that lead to them: a file may be called `a?b #1.js`, and in a URL that means something.
+/// File names as the references that lead to them: a file may be called `a?b #1.js`, and in a URL that means
+/// something.
 package enum PathReference {
     package static func reference(to path: String) -> String { reference(to: Array(path.utf8)) }
 
-    /// Every byte that would mean something else, or is not ASCII, is percent-encoded; slashes stay, but for those at the
-    /// start, which are one to a file system and would name a host in a URL.
+    /// Every byte that would mean something else, or is not ASCII, is percent-encoded; slashes stay, but for
+    /// those at the start, which are one to a file system and would name a host in a URL.
     static func reference(to path: [UInt8]) -> String {
         let path = path.starts(with: [0x2F, 0x2F]) ? [0x2F] + path.drop { $0 == 0x2F } : path
         if path.allSatisfy({ isPlain($0) && $0 != 0x3A }) { return String(decoding: path, as: UTF8.self) }

@@ -9,8 +9,8 @@ package struct FieldDigest: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty when the field is no
-    /// structured dictionary: such a field is ignored as a whole (RFC 9651, section 4.2).
+    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty when the
+    /// field is no structured dictionary: such a field is ignored as a whole (RFC 9651, section 4.2).
     package static func structured(_ text: String) -> [FieldDigest] {
         guard let members = StructuredDictionary(text)?.members else { return [] }
         return members.compactMap { member in

@@ -1,4 +1,5 @@
-/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a data URL.
+/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a
+/// data URL.
 package struct MediaType: Hashable, Sendable, CustomStringConvertible {
     package struct Parameter: Hashable, Sendable {
         /// In lower case.
@@ -114,8 +115,10 @@ extension MediaType {
     }
 
     private static let javaScriptEssences: Set<String> = [
-        "application/ecmascript", "application/javascript", "application/x-ecmascript", "application/x-javascript",
-        "text/ecmascript", "text/javascript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2",
+        "application/ecmascript", "application/javascript", "application/x-ecmascript",
+        "application/x-javascript",
+        "text/ecmascript", "text/javascript", "text/javascript1.0", "text/javascript1.1",
+        "text/javascript1.2",
         "text/javascript1.3", "text/javascript1.4", "text/javascript1.5", "text/jscript", "text/livescript",
         "text/x-ecmascript", "text/x-javascript",
     ]
@@ -130,7 +133,8 @@ package struct MediaTypePattern: Sendable, Hashable {
 
     /// Nil when the text is no media type, nor one with a star in a part's place.
     package init?(_ text: String) {
-        let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
+        let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(
+            separator: 0x2F, omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ HTTPGrammar.isToken($0) }) else { return nil }
         let (type, subtype) = (HTTPGrammar.text(parts[0]), HTTPGrammar.text(parts[1]))
         guard type != "*" || subtype == "*" else { return nil }
