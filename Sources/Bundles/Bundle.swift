@@ -26,7 +26,8 @@ package struct Bundle: Sendable, Equatable {
             isRequired: isRequired)
     }
 
-    /// The single digests that the decoded body must have. An `integrity`, which may list several, is not among them.
+    /// The single digests that the decoded body must have. An `integrity`, which may list several, is not
+    /// among them.
     package var digests: [Digest] {
         claims.compactMap { claim in
             guard case .digest(let digest) = claim.content, claim.isProof, claim.subject == .decoded
@@ -43,8 +44,8 @@ package struct Bundle: Sendable, Equatable {
         return nil
     }
 
-    /// Whether anything is said of it that can prove a body right. Without, all there is to find is whether it is
-    /// there.
+    /// Whether anything is said of it that can prove a body right. Without, all there is to find is whether
+    /// it is there.
     package var isProvable: Bool { claims.contains(where: \.isProof) }
 
     /// What has to be computed to check it.
@@ -77,7 +78,8 @@ extension Bundle {
         }
         if !failures.isEmpty {
             let mismatch = Mismatch(
-                failures: failures, expectedByteCount: byteCount, foundByteCount: measurement.decoded.byteCount)
+                failures: failures, expectedByteCount: byteCount,
+                foundByteCount: measurement.decoded.byteCount)
             return Finding(.mismatch(mismatch), remarks: remarks)
         }
         if isProven, gaps.isEmpty { return Finding(.verified, remarks: remarks) }
@@ -85,7 +87,8 @@ extension Bundle {
     }
 
     private var nothingSaid: String {
-        byteCount == nil ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which is right"
+        byteCount == nil
+            ? "the manifest gives no digest" : "the manifest gives no digest, only a size, which is right"
     }
 }
 
@@ -100,6 +103,8 @@ package struct Finding: Sendable, Equatable {
         self.remarks = remarks
     }
 }
+
+// MARK: - Verdict
 
 /// What a check found of one bundle.
 package enum Verdict: Sendable, Equatable {
@@ -132,6 +137,8 @@ package enum Verdict: Sendable, Equatable {
         }
     }
 }
+
+// MARK: - Mismatch
 
 /// How a body differs from what was expected of it.
 package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
@@ -170,7 +177,8 @@ package struct Mismatch: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// What bodies have to be, by their URLs, whoever brings them in: the digests of the manifests that are in force.
+/// What bodies have to be, by their URLs, whoever brings them in: the digests of the manifests that are in
+/// force.
 package struct Requirements: Sendable, Equatable {
     private var bundles: [String: Bundle] = [:]
 

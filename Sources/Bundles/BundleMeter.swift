@@ -1,21 +1,22 @@
 package import Digest
 
-/// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one thread.
+/// Measures a bundle while its bytes come, and gives the verdict when all are there. It belongs to one
+/// thread.
 package final class BundleMeter {
     private let bundle: Bundle
     private var decoded: BodyMeter
-    /// Nil for a body without a content coding.
-    private var encoded: BodyMeter?
+    private let isCoded: Bool
 
     /// - Parameters:
-    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were sent
-    ///     is held against those that `updateEncoded` is given, and stays open when there are none.
+    ///   - isCoded: whether the response had a content coding. Then what it says of the bytes as they were
+    ///     sent stays open.
     ///   - others: what is computed beside what the bundle names.
     package init(_ bundle: Bundle, isCoded: Bool = false, and others: Set<DigestAlgorithm> = []) {
         self.bundle = bundle
         // Both of the decoded body: a digest that is the other's says what went wrong.
-        decoded = BodyMeter(others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
-        encoded = isCoded ? BodyMeter(bundle.algorithms(of: .encoded)) : nil
+        decoded = BodyMeter(
+            others.union(bundle.algorithms(of: .decoded)).union(bundle.algorithms(of: .encoded)))
+        self.isCoded = isCoded
     }
 
     /// Takes the next bytes of the decoded body.
@@ -23,16 +24,10 @@ package final class BundleMeter {
         decoded.update(bytes)
     }
 
-    /// Takes the next bytes of the body as it was sent; for one without a content coding there is no need.
-    package func updateEncoded(_ bytes: Span<UInt8>) {
-        encoded?.update(bytes)
-    }
-
     /// What was measured. To be called once, and instead of the others.
     package func measurement() -> Measurement {
         let body = decoded.finish()
-        guard let encoded else { return Measurement(uncoded: body) }
-        return Measurement(decoded: body, encoded: encoded.isTouched ? encoded.finish() : nil)
+        return isCoded ? Measurement(decoded: body, encoded: nil) : Measurement(uncoded: body)
     }
 
     /// To be called once.
@@ -56,15 +51,12 @@ package final class BundleMeter {
 struct BodyMeter {
     private let streams: [Stream]
     private var byteCount = 0
-    /// Whether any bytes were announced, be it none.
-    private(set) var isTouched = false
 
     init(_ algorithms: Set<DigestAlgorithm>) {
         streams = algorithms.sorted { $0.byteCount < $1.byteCount }.map(Stream.init)
     }
 
     mutating func update(_ bytes: Span<UInt8>) {
-        isTouched = true
         byteCount += bytes.count
         for stream in streams { stream.update(bytes) }
     }

@@ -15,7 +15,8 @@ package struct Claim: Sendable, Hashable {
     package enum Subject: String, Sendable, Hashable {
         /// What is left when every content coding is undone: what a browser runs, and what a larder holds.
         case decoded
-        /// What a server sends: with its content coding, without transfer coding. Without a coding it is the same.
+        /// What a server sends: with its content coding, without transfer coding. Without a coding it is the
+        /// same.
         case encoded
     }
 
@@ -32,7 +33,9 @@ package struct Claim: Sendable, Hashable {
     /// Who says so, as people know it: `md5`, `integrity`, `Repr-Digest`, `ETag`, `file name`.
     package var source: String
 
-    package init(_ content: Content, of subject: Subject = .decoded, _ strength: Strength = .strong, source: String) {
+    package init(
+        _ content: Content, of subject: Subject = .decoded, _ strength: Strength = .strong, source: String
+    ) {
         self.content = content
         self.subject = subject
         self.strength = strength
@@ -105,18 +108,27 @@ extension Claim {
         case .digest(let digest):
             return compare(digest.algorithm, digest.description, body, measurement) { $0 == digest }
         case .prefix(let algorithm, let hex):
-            return compare(algorithm, "\(algorithm.label) \(hex)…", body, measurement) { $0.hex.hasPrefix(hex) }
+            return compare(algorithm, "\(algorithm.label) \(hex)…", body, measurement) {
+                $0.hex.hasPrefix(hex)
+            }
         case .integrity(let integrity):
-            guard let algorithm = integrity.algorithm else { return .open("\(source) has no digest that is known") }
-            return compare(algorithm, integrity.expected, body, measurement) { integrity.digests.contains($0) }
+            guard let algorithm = integrity.algorithm else {
+                return .open("\(source) has no digest that is known")
+            }
+            return compare(algorithm, integrity.expected, body, measurement) {
+                integrity.digests.contains($0)
+            }
         }
     }
 
     private func compare(
-        _ algorithm: DigestAlgorithm, _ expected: String, _ body: Measurement.Body, _ measurement: Measurement,
+        _ algorithm: DigestAlgorithm, _ expected: String, _ body: Measurement.Body,
+        _ measurement: Measurement,
         _ agrees: (Digest) -> Bool
     ) -> Outcome {
-        guard let found = body.digest(algorithm) else { return .open("its \(algorithm.label) was not measured") }
+        guard let found = body.digest(algorithm) else {
+            return .open("its \(algorithm.label) was not measured")
+        }
         guard !agrees(found) else { return .holds }
         // Proxies that compress on the way tend to leave the digest of what they were given.
         let isOfTheOther = subject == .encoded && measurement.decoded.digest(algorithm).map(agrees) == true
@@ -161,9 +173,9 @@ extension Claim {
         return list
     }
 
-    /// What an ETag may say: 32 hexadecimal digits are the MD5 of what S3 and its like store in one piece, and also
-    /// what some servers call by no digest at all, so it is weak. Nil for every other tag; `hex-N`, of several parts,
-    /// is none.
+    /// What an ETag may say: 32 hexadecimal digits are the MD5 of what S3 and its like store in one piece,
+    /// and also what some servers call by no digest at all, so it is weak. Nil for every other tag; `hex-N`,
+    /// of several parts, is none.
     package init?(_ tag: EntityTag) {
         let digits = String(tag.text.dropFirst(tag.isWeak ? 2 : 0).filter { $0 != "\"" })
         guard let md5 = Digest(.md5, hex: digits) else { return nil }

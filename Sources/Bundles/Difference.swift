@@ -12,7 +12,9 @@ package struct Difference: Sendable, Equatable, CustomStringConvertible {
 
     package var description: String {
         let place =
-            if let line, let column { "line \(line), column \(column), byte \(offset)" } else { "byte \(offset)" }
+            if let line, let column { "line \(line), column \(column), byte \(offset)" } else {
+                "byte \(offset)"
+            }
         switch (expected, found) {
         case (nil, _): return "it goes on behind the end of the right one, at \(place)"
         case (_, nil): return "it ends early, at \(place)"
@@ -29,8 +31,8 @@ extension Difference {
 
     /// Compares two bodies as their pieces come, in the memory of one piece each; nil when they are the same.
     ///
-    /// Either closure gives the next piece each time, of any size, and nil at the end, after which it is not called
-    /// again.
+    /// Either closure gives the next piece each time, of any size, and nil at the end, after which it is not
+    /// called again.
     package static func first<Failure: Error>(
         expected: () throws(Failure) -> [UInt8]?, found: () throws(Failure) -> [UInt8]?
     ) throws(Failure) -> Difference? {
@@ -50,7 +52,10 @@ extension Difference {
     }
 }
 
-/// Finds where a body first differs from the right one while its pieces come, in the memory of one piece of each.
+// MARK: - DifferenceMeter
+
+/// Finds where a body first differs from the right one while its pieces come, in the memory of one piece of
+/// each.
 package struct DifferenceMeter {
     /// Nil as long as everything is the same.
     package private(set) var difference: Difference?
@@ -63,8 +68,8 @@ package struct DifferenceMeter {
 
     /// Takes the next piece of the body that was found.
     ///
-    /// - Parameter expected: gives the next piece of the right one, of any size, and nil at its end, after which it is not called
-    ///   again.
+    /// - Parameter expected: gives the next piece of the right one, of any size, and nil at its end, after
+    ///   which it is not called again.
     package mutating func update<Failure: Error>(
         _ piece: [UInt8], expected: () throws(Failure) -> [UInt8]?
     ) throws(Failure) {
@@ -109,6 +114,8 @@ package struct DifferenceMeter {
     }
 }
 
+// MARK: - TextPlace
+
 /// Follows line and column through a body that comes in pieces.
 struct TextPlace {
     private var offset = 0
@@ -116,7 +123,8 @@ struct TextPlace {
     private var column = 1
     /// CR, LF and CRLF end one line each.
     private var isBehindCR = false
-    /// No text has a NUL; what is written in UTF-16 has them everywhere, and no columns that anyone could find again.
+    /// No text has a NUL; what is written in UTF-16 has them everywhere, and no columns that anyone could
+    /// find again.
     private var isText = true
 
     mutating func pass(_ bytes: some Collection<UInt8>) {
@@ -137,11 +145,13 @@ struct TextPlace {
 
     /// The difference between what follows here on both sides.
     func difference(expected: ArraySlice<UInt8>, found: ArraySlice<UInt8>) -> Difference {
-        let isText = isText && !expected.prefix(Self.nearby).contains(0) && !found.prefix(Self.nearby).contains(0)
+        let isText =
+            isText && !expected.prefix(Self.nearby).contains(0) && !found.prefix(Self.nearby).contains(0)
         // A byte that goes on with a scalar differs within the column of that scalar.
         let isInside = [expected.first, found.first].contains { $0.map { $0 & 0xC0 == 0x80 } ?? false }
         return Difference(
-            offset: offset, line: isText ? line : nil, column: isText ? max(1, isInside ? column - 1 : column) : nil,
+            offset: offset, line: isText ? line : nil,
+            column: isText ? max(1, isInside ? column - 1 : column) : nil,
             expected: expected.first, found: found.first)
     }
 

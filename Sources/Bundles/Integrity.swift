@@ -3,8 +3,8 @@ internal import Web
 
 /// The integrity metadata of Subresource Integrity, as an attribute, an import map or a manifest writes it.
 ///
-/// Of several algorithms the strongest counts, and any of its digests will do. What has no algorithm that is known says
-/// nothing; a digest that is malformed matches no body.
+/// Of several algorithms the strongest counts, and any of its digests will do. What has no algorithm that is
+/// known says nothing; a digest that is malformed matches no body.
 package struct Integrity: Sendable, Hashable {
     /// As it was written.
     package let text: String
@@ -63,6 +63,8 @@ package struct Integrity: Sendable, Hashable {
     /// The grammar takes the alphabet of base64url as well.
     private static func digest(_ algorithm: DigestAlgorithm, _ value: some Collection<UInt8>) -> Digest? {
         let plain = value.map { $0 == 0x2D ? 0x2B : $0 == 0x5F ? 0x2F : $0 }
-        return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self)).flatMap { Digest(algorithm, bytes: $0) }
+        return Base64.decodeForgiving(String(decoding: plain, as: UTF8.self)).flatMap {
+            Digest(algorithm, bytes: $0)
+        }
     }
 }

@@ -9,12 +9,14 @@ package struct Manifest: Sendable, Equatable {
     package var site: String?
     /// Of the release that it tells of.
     package var version: String?
-    /// What it says that its references are relative to. Itself relative to where the manifest is; nil for that place.
+    /// What it says that its references are relative to. Itself relative to where the manifest is; nil for
+    /// that place.
     package var base: String?
     /// Where a prefetch begins, absolute or relative to the base.
     package var start: [String] = []
     package var wishes = Wishes()
-    /// Where the list itself is, relative to the base: `chcp.json` and Cocos' `version.manifest` only lead to it.
+    /// Where the list itself is, relative to the base: `chcp.json` and Cocos' `version.manifest` only lead to
+    /// it.
     package var continuation: String?
     /// What it says that cannot be checked, a sentence each.
     package var notes: [String] = []
@@ -41,8 +43,8 @@ package struct Manifest: Sendable, Equatable {
         self.bundles = bundles
     }
 
-    /// Reads a manifest, of the form that is named or else that its shape tells. `file` names it in errors; it is not
-    /// opened.
+    /// Reads a manifest, of the form that is named or else that its shape tells. `file` names it in errors;
+    /// it is not opened.
     package init(_ source: [UInt8], file: String, format: ManifestFormat? = nil) throws(ManifestError) {
         self = try SourceText(bytes: source, file: file).manifest(format)
     }
@@ -51,6 +53,8 @@ package struct Manifest: Sendable, Equatable {
         if notes.count < ManifestLimits.noteCount { notes.append(text) }
     }
 }
+
+// MARK: - ManifestFormat
 
 /// The forms of manifest that are read. The names are those of `--format`.
 package enum ManifestFormat: String, Sendable, CaseIterable {
@@ -68,8 +72,8 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
     case cocos
     /// Angular's `ngsw.json`.
     case angular
-    /// What webpack-assets-manifest and tools like it write: `{"app.js": "app.3f2a9c81.js"}`, or with `src` and
-    /// `integrity`.
+    /// What webpack-assets-manifest and tools like it write: `{"app.js": "app.3f2a9c81.js"}`, or with `src`
+    /// and `integrity`.
     case webpackAssets = "webpack-assets"
     /// create-react-app's `asset-manifest.json`.
     case cra
@@ -91,7 +95,10 @@ package enum ManifestFormat: String, Sendable, CaseIterable {
     package static func suggestion(for name: String) -> String? { Spelling.closest(to: name, among: names) }
 }
 
-/// Gathers a manifest's bundles in their order, and sees to it that none is listed twice with different things to say.
+// MARK: - BundleList
+
+/// Gathers a manifest's bundles in their order, and sees to it that none is listed twice with different
+/// things to say.
 struct BundleList {
     private(set) var bundles: [Bundle] = []
     private var places: [String: Int] = [:]
@@ -125,8 +132,8 @@ struct BundleList {
         return nil
     }
 
-    /// The same, and what is said of a reference in several places is put together. It is required if one place says
-    /// so.
+    /// The same, and what is said of a reference in several places is put together. It is required if one
+    /// place says so.
     mutating func merge(_ bundle: Bundle) -> Refusal? {
         guard let place = places[bundle.reference] else { return add(bundle) }
         bundles[place].isRequired = bundles[place].isRequired || bundle.isRequired
@@ -153,7 +160,8 @@ extension Claim {
         switch (content, other.content) {
         case (.digest(let one), .digest(let two)): return one.algorithm == two.algorithm && one != two
         case (.byteCount(let one), .byteCount(let two)): return one != two
-        case (.digest(let digest), .integrity(let integrity)), (.integrity(let integrity), .digest(let digest)):
+        case (.digest(let digest), .integrity(let integrity)),
+            (.integrity(let integrity), .digest(let digest)):
             return integrity.algorithm == digest.algorithm && !integrity.digests.contains(digest)
         case (.integrity(let one), .integrity(let two)):
             return one.algorithm == two.algorithm && Set(one.digests).isDisjoint(with: two.digests)

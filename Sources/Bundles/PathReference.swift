@@ -1,19 +1,19 @@
 internal import Web
 
-/// File names as the references that lead to them: a file may be called `a?b #1.js`, and in a URL that means something.
-enum PathReference {
-    static func reference(to path: String) -> String { reference(to: Array(path.utf8)) }
+/// File names as the references that lead to them: a file may be called `a?b #1.js`, and in a URL that means
+/// something.
+package enum PathReference {
+    package static func reference(to path: String) -> String { reference(to: Array(path.utf8)) }
 
-    /// Every byte that would mean something else, or is not ASCII, is percent-encoded; slashes stay.
+    /// Every byte that would mean something else, or is not ASCII, is percent-encoded; slashes stay, but for
+    /// those at the start, which are one to a file system and would name a host in a URL.
     static func reference(to path: [UInt8]) -> String {
-        if !path.starts(with: [0x2F, 0x2F]), path.allSatisfy({ isPlain($0) && $0 != 0x3A }) {
-            return String(decoding: path, as: UTF8.self)
-        }
+        let path = path.starts(with: [0x2F, 0x2F]) ? [0x2F] + path.drop { $0 == 0x2F } : path
+        if path.allSatisfy({ isPlain($0) && $0 != 0x3A }) { return String(decoding: path, as: UTF8.self) }
         var text: [UInt8] = []
-        // Two slashes at the start would name a host, and a colon before any slash a scheme.
-        let firstSlash = path.firstIndex(of: 0x2F) ?? path.endIndex
-        if path[..<firstSlash].contains(0x3A) { text += [0x2E, 0x2F] }
-        for byte in path.starts(with: [0x2F, 0x2F]) ? path.drop(while: { $0 == 0x2F }) : path[...] {
+        // A colon before any slash would end a scheme, but not behind `./` (RFC 3986, section 4.2).
+        if path.prefix(while: { $0 != 0x2F }).contains(0x3A) { text += [0x2E, 0x2F] }
+        for byte in path {
             if isPlain(byte) {
                 text.append(byte)
             } else {

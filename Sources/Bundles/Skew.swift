@@ -4,12 +4,13 @@ package import Web
 /// How something that is whole in itself does not belong to the release that it stands with.
 ///
 /// There are three kinds, and each is something that was seen, not a guess from dates:
-/// - *name*: a page asks for a hashed name, the manifest has that name under other hashes only, and the page asks for
-///   none of those: the page is of one release, the manifest (and the chunks) of another; see `ReleaseNames`;
-/// - *release*: what stands under a URL is not what the manifest says, and is what another release's manifest says; see
-///   `KnownReleases`;
-/// - *generation*: one URL was answered twice within one check and changed in between, as it does while servers are brought
-///   up to date one by one.
+/// - *name*: a page asks for a hashed name, the manifest has that name under other hashes only, and the page
+///   asks for none of those: the page is of one release, the manifest (and the chunks) of another; see
+///   `ReleaseNames`;
+/// - *release*: what stands under a URL is not what the manifest says, and is what another release's manifest
+///   says; see `KnownReleases`;
+/// - *generation*: one URL was answered twice within one check and changed in between, as it does while
+///   servers are brought up to date one by one.
 package enum Skew: Sendable, Equatable, CustomStringConvertible {
     /// `known` are the manifest's names of that family, in order.
     case name(asked: String, page: String, known: [String])
@@ -30,6 +31,8 @@ package enum Skew: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
+// MARK: - KnownReleases
+
 /// What other releases say of the same bundles: the manifest before, that of another server, that of a visit.
 package struct KnownReleases: Sendable {
     private var names: [String] = []
@@ -43,7 +46,8 @@ package struct KnownReleases: Sendable {
 
     package init() {}
 
-    /// - Parameter name: how reports call it, such as its version or its file. The first that knows a digest is named.
+    /// - Parameter name: how reports call it, such as its version or its file. The first that knows a digest
+    ///   is named.
     package mutating func add(_ manifest: Manifest, name: String) {
         let number = names.count
         names.append(name)
@@ -55,7 +59,8 @@ package struct KnownReleases: Sendable {
         }
     }
 
-    /// A mismatch whose body another release has under the same reference is a skew; every other finding stays.
+    /// A mismatch whose body another release has under the same reference is a skew; every other finding
+    /// stays.
     package func explain(
         _ finding: Finding, of bundle: Bundle, measured: Measurement, expected: String
     ) -> Finding {
@@ -81,6 +86,8 @@ extension Bundle {
     }
 }
 
+// MARK: - ReleaseNames
+
 /// The hashed names of one release's scripts and style sheets, to hold pages against.
 package struct ReleaseNames: Sendable {
     private var urls: Set<String> = []
@@ -96,9 +103,10 @@ package struct ReleaseNames: Sendable {
 
     /// The names that a page asks for and that are of another release, in the page's order, each family once.
     ///
-    /// That is so when the manifest knows the family, does not have that name, and the page asks for none of the names
-    /// that the manifest has: several chunks may well be called `index`. What the manifest has no family for is not its
-    /// matter. Only scripts and style sheets are looked at: of images there are many with one name.
+    /// That is so when the manifest knows the family, does not have that name, and the page asks for none of
+    /// the names that the manifest has: several chunks may well be called `index`. What the manifest has no
+    /// family for is not its matter. Only scripts and style sheets are looked at: of images there are many
+    /// with one name.
     package func skews(onPage page: WebURL, references: [WebURL]) -> [Skew] {
         var asked: [(family: String, href: String)] = []
         var agreeing: Set<String> = []
@@ -120,14 +128,18 @@ package struct ReleaseNames: Sendable {
     }
 }
 
-/// A file name with a hash in it, as bundlers write them: `app.3f2a9c81.js`, `index-BRBmoGS9.js`, `main.js?id=4d1c…`.
+// MARK: - HashedName
+
+/// A file name with a hash in it, as bundlers write them: `app.3f2a9c81.js`, `index-BRBmoGS9.js`,
+/// `main.js?id=4d1c…`.
 package struct HashedName: Sendable, Equatable {
     /// The hash as it stands there.
     package let hash: String
     /// The name with a star for the hash: what it has in common with the same file of another release.
     package let family: String
 
-    /// Looks at the last segment of a path, and at its query for Laravel Mix's `id`. Nil when no hash is found.
+    /// Looks at the last segment of a path, and at its query for Laravel Mix's `id`. Nil when no hash is
+    /// found.
     package init?(_ reference: String) {
         let bytes = Array(reference.utf8)
         let fragment = bytes.firstIndex(of: 0x23) ?? bytes.endIndex
@@ -140,11 +152,12 @@ package struct HashedName: Sendable, Equatable {
         hash = String(decoding: bytes[range], as: UTF8.self)
         // A query says nothing of the family, but where it is the hash itself that stands there.
         let end = range.lowerBound > query ? fragment : query
-        family = String(decoding: bytes[..<range.lowerBound] + [0x2A] + bytes[range.upperBound..<end], as: UTF8.self)
+        family = String(
+            decoding: bytes[..<range.lowerBound] + [0x2A] + bytes[range.upperBound..<end], as: UTF8.self)
     }
 
-    /// What the name says of the body, where it is known that it begins with hexadecimal digits of such a digest.
-    /// Weak: many tools hash something else, and none says so in the name.
+    /// What the name says of the body, where it is known that it begins with hexadecimal digits of such a
+    /// digest. Weak: many tools hash something else, and none says so in the name.
     package func claim(_ algorithm: DigestAlgorithm) -> Claim? {
         let digits = hash.utf8.map(\.lowercasedASCII)
         guard digits.allSatisfy({ $0.hexDigitValue != nil }), digits.count <= algorithm.byteCount * 2 else {
@@ -154,8 +167,8 @@ package struct HashedName: Sendable, Equatable {
             .prefix(algorithm, String(decoding: digits, as: UTF8.self)), .weak, source: "file name")
     }
 
-    /// The last run of eight digits or more between dots, dashes and underscores. Digits alone may be a date, letters
-    /// alone a word.
+    /// The last run of eight digits or more between dots, dashes and underscores. Digits alone may be a date,
+    /// letters alone a word.
     private static func hexRange(_ bytes: [UInt8], _ name: Range<Int>) -> Range<Int>? {
         var found: Range<Int>?
         var start = name.lowerBound
@@ -164,7 +177,9 @@ package struct HashedName: Sendable, Equatable {
             guard isEnd else { continue }
             let part = bytes[start..<at]
             let isHex = part.count >= 8 && part.count <= 128 && part.allSatisfy { $0.hexDigitValue != nil }
-            if isHex, part.contains(where: \.isASCIIDigit), part.count >= 20 || part.contains(where: \.isASCIIAlpha) {
+            if isHex, part.contains(where: \.isASCIIDigit),
+                part.count >= 20 || part.contains(where: \.isASCIIAlpha)
+            {
                 found = start..<at
             }
             start = at + 1
@@ -180,7 +195,8 @@ package struct HashedName: Sendable, Equatable {
         guard bytes[dot - 9] == 0x2D || bytes[dot - 9] == 0x2E,
             part.allSatisfy({ $0.isASCIIAlphanumeric || $0 == 0x2D || $0 == 0x5F })
         else { return nil }
-        // "Settings" and "overview" are words, and "20240131" is a day; a capital or a digit among letters is in none.
+        // "Settings" and "overview" are words, and "20240131" is a day; a capital or a digit among letters is
+        // in none.
         guard part.contains(where: \.isASCIIAlpha) else { return nil }
         let hasDigit = part.contains(where: \.isASCIIDigit)
         let hasCapitalInside = part.dropFirst().contains(where: \.isASCIIUppercase)

@@ -7,17 +7,20 @@ struct SourceText {
 
     /// - Parameter key: the way to what is wrong, `bundles[3].md5`; nil for the text as a whole.
     func refuse(at offset: Int, key: String? = nil, _ detail: String) -> ManifestError {
-        ManifestError(file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
+        ManifestError(
+            file: file, position: TextPosition(of: offset, in: bytes.span), key: key, detail: detail)
     }
 
     func json() throws(ManifestError) -> Node {
         let limits = JSONLimits(
-            depth: ManifestLimits.depth, byteCount: ManifestLimits.byteCount, valueCount: ManifestLimits.valueCount)
+            depth: ManifestLimits.depth, byteCount: ManifestLimits.byteCount,
+            valueCount: ManifestLimits.valueCount)
         do throws(JSONError) {
             return Node(try JSONValue.parse(bytes.span, limits: limits), key: "", in: self)
         } catch {
             throw ManifestError(
-                file: file, position: error.position, detail: "expected \(error.expected), found \(error.found)")
+                file: file, position: error.position,
+                detail: "expected \(error.expected), found \(error.found)")
         }
     }
 
@@ -49,10 +52,12 @@ extension SourceText {
         let root = try json()
         guard let format = root.shape else {
             guard root.value.members != nil else {
-                throw root.refuse("expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
+                throw root.refuse(
+                    "expected an object or a list of files, found \(root.value.kindName); \(Self.advice)")
             }
             guard root.isNearlyOurs else {
-                throw root.refuse("expected \"bundles\", \"start\" or another form of manifest; \(Self.advice)")
+                throw root.refuse(
+                    "expected \"bundles\", \"start\" or another form of manifest; \(Self.advice)")
             }
             return try root.manifest(.larder)
         }

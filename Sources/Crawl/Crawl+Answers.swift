@@ -138,7 +138,8 @@ extension Crawl {
         }
         let failure = Failure.status(response.status)
         frontier.failed(
-            number, failure, after: latency, retryAfter: response.fields.retryAfter(now: Self.httpNow()), now: now)
+            number, failure, after: latency, retryAfter: RetryAfter(response.fields)?.delay(now: Self.httpNow()),
+            now: now)
         if failure.isGone { try keep(head(number, url, response, of: result)) }
     }
 
@@ -242,16 +243,6 @@ extension FetchedBody {
         }
     }
 }
-
-extension HTTPFields {
-    /// How long a server asks to be left alone: seconds, or a date (RFC 9110, section 10.2.3).
-    func retryAfter(now: HTTPDate) -> Duration? {
-        guard let text = self["Retry-After"] else { return nil }
-        if let seconds = Int64(text) { return .seconds(max(0, seconds)) }
-        return HTTPDate(text).map { .seconds(max(0, $0.secondsSinceEpoch - now.secondsSinceEpoch)) }
-    }
-}
-
 /// What came where a server knows the user, and may cease to.
 extension Crawl {
     /// A redirect of a page leads to something of which nobody has seen yet whether it is a login: until then it is not kept.

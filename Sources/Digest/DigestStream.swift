@@ -6,7 +6,8 @@ package struct DigestStream: ~Copyable {
     private let context: OpaquePointer
 
     package init(_ algorithm: DigestAlgorithm) {
-        guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, Self.method(of: algorithm), nil) == 1 else {
+        guard let context = EVP_MD_CTX_new(), EVP_DigestInit_ex(context, Self.method(of: algorithm), nil) == 1
+        else {
             preconditionFailure("libcrypto has no \(algorithm.label), or no memory is left")
         }
         self.algorithm = algorithm

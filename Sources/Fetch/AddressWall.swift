@@ -2,9 +2,9 @@ internal import Glibc
 
 /// Decides, by the address alone, whether a request may go there.
 ///
-/// The loop asks it for the address that is really connected to, whatever the name resolved to before, and again for
-/// each request on a connection that was open already. Behind a proxy it sees only addresses that stand in the URL
-/// itself.
+/// The loop asks it for the address that is really connected to, whatever the name resolved to before, and
+/// again for each request on a connection that was open already. Behind a proxy it sees only addresses that
+/// stand in the URL itself.
 package struct AddressWall: Sendable {
     package let reach: Reach
 
@@ -20,18 +20,20 @@ package struct AddressWall: Sendable {
     }
 }
 
-/// How near to this machine a request may come. A page leads no nearer than where it came from itself, so that nobody
-/// on the web can have larder ask what only this machine or its network can reach.
+/// How near to this machine a request may come. A page leads no nearer than where it came from itself, so
+/// that nobody on the web can have larder ask what only this machine or its network can reach.
 package enum Reach: Int, Comparable, Sendable {
     case publicNetwork
     case privateNetwork
-    /// Everything: loopback, link-local services such as a cloud's metadata, and what has no business in a URL.
+    /// Everything: loopback, link-local services such as a cloud's metadata, and what has no business in a
+    /// URL.
     case thisMachine
 
     package static func < (left: Reach, right: Reach) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What an address is for, by IANA's registries of special-purpose addresses. The raw values are words for a report.
+/// What an address is for, by IANA's registries of special-purpose addresses. The raw values are words for a
+/// report.
 package enum AddressKind: String, Sendable {
     case publicAddress = "a public address"
     /// RFC 1918, unique local (RFC 4193), shared by a carrier (RFC 6598), and what was once site-local.
@@ -98,7 +100,8 @@ extension IPAddress {
         return isReserved ? .reserved : .publicAddress
     }
 
-    /// The IPv4 address that one of IPv6 leads to: mapped, translated (RFC 6052, 2765), 6to4, or Teredo's client.
+    /// The IPv4 address that one of IPv6 leads to: mapped, translated (RFC 6052, 2765), 6to4, or Teredo's
+    /// client.
     private static func embedded(_ high: UInt64, _ low: UInt64) -> UInt32? {
         let last = UInt32(truncatingIfNeeded: low)
         if high == 0, low >> 32 == 0xFFFF { return last }
@@ -109,6 +112,8 @@ extension IPAddress {
         return nil
     }
 }
+
+// MARK: - IPAddress
 
 /// An address of the internet, of either family.
 package enum IPAddress: Hashable, Sendable {

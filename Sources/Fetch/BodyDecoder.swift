@@ -16,7 +16,8 @@ final class BodyDecoder {
     /// Codings that there are, and that cannot be undone here.
     private static let foreign: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
 
-    /// Nil for a body without a coding. What is none, a character set as a rule, is passed over, as browsers do.
+    /// Nil for a body without a coding. What is none, a character set as a rule, is passed over, as browsers
+    /// do.
     init?(_ fields: HTTPFields) throws(FetchFailure) {
         guard fields.isCoded else { return nil }
         let names = fields.elements("Content-Encoding").map { $0.lowercased() }
@@ -45,15 +46,19 @@ final class BodyDecoder {
     }
 
     private func take(
-        _ bytes: UnsafeRawBufferPointer, in layer: Int, _ give: (UnsafeRawBufferPointer) throws(FetchFailure) -> Void
+        _ bytes: UnsafeRawBufferPointer, in layer: Int,
+        _ give: (UnsafeRawBufferPointer) throws(FetchFailure) -> Void
     ) throws(FetchFailure) {
         guard layer < layers.count else { return try give(bytes) }
         var rest = bytes
         while true {
             guard let (taken, made) = layers[layer].decoder.run(rest, output[layer]) else {
-                throw FetchFailure(.nonsense, "the body is not in the coding \(layers[layer].coding.rawValue)")
+                throw FetchFailure(
+                    .nonsense, "the body is not in the coding \(layers[layer].coding.rawValue)")
             }
-            if made > 0 { try take(UnsafeRawBufferPointer(rebasing: output[layer][..<made]), in: layer + 1, give) }
+            if made > 0 {
+                try take(UnsafeRawBufferPointer(rebasing: output[layer][..<made]), in: layer + 1, give)
+            }
             rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
             // A full piece may not be all that there is.
             if rest.isEmpty, made < output[layer].count { return }
@@ -63,10 +68,14 @@ final class BodyDecoder {
 
     /// Nil when every coding has come to its end, or nothing came at all.
     var flaw: FetchFailure? {
-        guard takenByteCount > 0, let cut = layers.first(where: { !$0.decoder.isComplete }) else { return nil }
+        guard takenByteCount > 0, let cut = layers.first(where: { !$0.decoder.isComplete }) else {
+            return nil
+        }
         return FetchFailure(.broken, "the body ends before its coding does, \(cut.coding.rawValue)")
     }
 }
+
+// MARK: - ContentCoding
 
 /// A coding that servers may send content in (RFC 9110, section 8.4.1).
 enum ContentCoding: String, CaseIterable, Sendable {
@@ -104,14 +113,18 @@ enum ContentCoding: String, CaseIterable, Sendable {
 
 /// Undoes one coding, piece by piece.
 protocol CodingDecoder: AnyObject {
-    /// Whether what came so far ends where the coding ends: what breaks off is not whole, whatever its length promised.
+    /// Whether what came so far ends where the coding ends: what breaks off is not whole, whatever its length
+    /// promised.
     var isComplete: Bool { get }
-    /// Takes some of the input and fills some of the output, and says how much of each; nil for what is not in the coding.
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (taken: Int, made: Int)?
+    /// Takes some of the input and fills some of the output, and says how much of each; nil for what is not
+    /// in the coding.
+    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+        taken: Int, made: Int
+    )?
 }
 
-/// How large a body may become when its content coding is undone. A page of text shrinks to a tenth, a table of zeros
-/// to a thousandth; what grows without measure was made to fill a disk.
+/// How large a body may become when its content coding is undone. A page of text shrinks to a tenth, a table
+/// of zeros to a thousandth; what grows without measure was made to fill a disk.
 package struct ExpansionLimit: Sendable {
     /// So many bytes out of one.
     package var factor = 200
@@ -124,6 +137,8 @@ package struct ExpansionLimit: Sendable {
         byteCount > floor && byteCount / max(1, factor) > codedByteCount
     }
 }
+
+// MARK: - InflateDecoder
 
 /// gzip and deflate. By the latter some servers mean zlib's format, as they should, and some the bare stream.
 final class InflateDecoder: CodingDecoder {
@@ -149,7 +164,9 @@ final class InflateDecoder: CodingDecoder {
         stream.deallocate()
     }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (taken: Int, made: Int)? {
+    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+        taken: Int, made: Int
+    )? {
         if !isStarted {
             guard isGzip || first != nil || input.count > 1 else {
                 first = input.first
@@ -207,6 +224,8 @@ final class InflateDecoder: CodingDecoder {
     private static let needsMore: Int32 = -5
 }
 
+// MARK: - BrotliDecoder
+
 /// RFC 7932.
 final class BrotliDecoder: CodingDecoder {
     private let brotli: CodingLibrary.Brotli
@@ -221,7 +240,9 @@ final class BrotliDecoder: CodingDecoder {
 
     deinit { brotli.destroy(state) }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (taken: Int, made: Int)? {
+    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+        taken: Int, made: Int
+    )? {
         guard !isComplete else { return (input.count, 0) }
         var (inCount, outCount) = (input.count, output.count)
         var next = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
@@ -238,6 +259,8 @@ final class BrotliDecoder: CodingDecoder {
     private static let success: Int32 = 1
 }
 
+// MARK: - ZstdDecoder
+
 /// RFC 8878: frames, one behind the other.
 final class ZstdDecoder: CodingDecoder {
     private let zstd: CodingLibrary.Zstd
@@ -253,7 +276,9 @@ final class ZstdDecoder: CodingDecoder {
 
     deinit { _ = zstd.free(context) }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (taken: Int, made: Int)? {
+    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+        taken: Int, made: Int
+    )? {
         guard !isComplete || input.first == Self.frame else { return (input.count, 0) }
         var from = larder_zstd_input(bytes: input.baseAddress, size: input.count, place: 0)
         var to = larder_zstd_output(bytes: output.baseAddress, size: output.count, place: 0)
@@ -270,6 +295,8 @@ final class ZstdDecoder: CodingDecoder {
     private static let frame: UInt8 = 0x28
 }
 
+// MARK: - Gzip
+
 /// Undoes gzip (RFC 1952) of files that are compressed in themselves, such as `sitemap.xml.gz`.
 package enum Gzip {
     private static let pieceByteCount = 64 * 1024
@@ -278,8 +305,9 @@ package enum Gzip {
         bytes.count >= 2 && bytes[0] == 0x1F && bytes[1] == 0x8B
     }
 
-    /// The content of all members; nil for what is no gzip, is damaged or cut short, or becomes longer than the limit. What
-    /// stands behind the last member, such as the zeros with which some writers pad, is passed over.
+    /// The content of all members; nil for what is no gzip, is damaged or cut short, or becomes longer than
+    /// the limit. What stands behind the last member, such as the zeros with which some writers pad, is
+    /// passed over.
     package static func inflate(_ bytes: Span<UInt8>, limit: Int) -> [UInt8]? {
         guard let decoder = InflateDecoder(isGzip: true) else { return nil }
         var output: [UInt8] = []
@@ -292,13 +320,17 @@ package enum Gzip {
                     }
                     output.append(contentsOf: piece[..<made])
                     rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
-                    if rest.isEmpty && made < piece.count || taken == 0 && made == 0 { return decoder.isComplete }
+                    if rest.isEmpty && made < piece.count || taken == 0 && made == 0 {
+                        return decoder.isComplete
+                    }
                 }
             }
         }
         return isRead ? output : nil
     }
 }
+
+// MARK: - CodingLibrary
 
 /// What libcurl brings along to undo content codings; nil for what it does not.
 enum CodingLibrary {

@@ -2,7 +2,8 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// Where a body goes while it comes: into memory, from a size on into a file, or behind the beginning that is held.
+/// Where a body goes while it comes: into memory, from a size on into a file, or behind the beginning that is
+/// held.
 struct BodySink {
     /// Of the whole body, with what was held of it before.
     private(set) var byteCount = 0
@@ -89,7 +90,8 @@ final class Spool {
         guard let file = try? File(path, O_WRONLY), let held = file.byteCount, held >= byteCount else {
             throw FetchFailure(.mismatch, "what was held of the body is not there")
         }
-        guard ftruncate(file.descriptor, byteCount) == 0, lseek(file.descriptor, 0, SEEK_END) == byteCount else {
+        guard ftruncate(file.descriptor, byteCount) == 0, lseek(file.descriptor, 0, SEEK_END) == byteCount
+        else {
             throw FetchFailure(SystemError(errno, doing: "write to", path))
         }
         self.file = consume file
@@ -107,10 +109,12 @@ final class Spool {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.write(bytes) }
     }
 
-    /// One body must not take all of the disk from the others: there has to be room for the rest of it, and where nobody
-    /// knows how much that is, for as much again.
+    /// One body must not take all of the disk from the others: there has to be room for the rest of it, and
+    /// where nobody knows how much that is, for as much again.
     func look(for rest: Int?, beside byteCount: Int, _ room: (Int32) -> Int?) throws(FetchFailure) {
-        guard let descriptor = file?.descriptor, let room = room(descriptor), room < rest ?? byteCount else { return }
+        guard let descriptor = file?.descriptor, let room = room(descriptor), room < rest ?? byteCount else {
+            return
+        }
         let wanted = rest.map { "\($0) more are to come" } ?? "nobody knows how many more are to come"
         throw FetchFailure(.noRoom, "\(byteCount) bytes came, \(wanted), and there is room for \(room)")
     }
@@ -134,7 +138,8 @@ final class Spool {
         }
     }
 
-    /// The same for a body that another run may go on with, after a power failure too: all that is counted is on disk.
+    /// The same for a body that another run may go on with, after a power failure too: all that is counted is
+    /// on disk.
     func keep() throws(FetchFailure) -> String {
         try FetchFailure.wrapping { () throws(SystemError) in try file?.sync() }
         return try finish()

@@ -11,8 +11,8 @@ final class CookieJar {
 
     private static let mostBytes = 16 * 1024 * 1024
 
-    /// Reads the files that there are; a line in one of them that is no cookie is an error, for something else was
-    /// meant.
+    /// Reads the files that there are; a line in one of them that is no cookie is an error, for something
+    /// else was meant.
     init(_ options: CookieOptions, share: Share) throws(FetchFailure) {
         self.options = options
         self.share = share
@@ -38,7 +38,9 @@ final class CookieJar {
     private static func cookie(_ line: ArraySlice<UInt8>, _ place: String) throws(FetchFailure) -> String? {
         let line = line.last == 0x0D ? line.dropLast() : line
         let isMarked = line.starts(with: "#HttpOnly_".utf8)
-        if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) || line.first == UInt8(ascii: "#") && !isMarked { return nil }
+        if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 }) || line.first == UInt8(ascii: "#") && !isMarked {
+            return nil
+        }
         // A value may be missing, and is then empty.
         guard line.count(where: { $0 == 0x09 }) >= 5, !line.contains(0) else {
             throw FetchFailure(.machine, "\(place): no cookie in the format of Netscape's file")
@@ -57,7 +59,8 @@ final class CookieJar {
             let line = String(cString: item.pointee.data)
             next = item.pointee.next
             // The fifth column is when it ends; 0 stands for the end of the session.
-            let isOfSession = line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
+            let isOfSession =
+                line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
             if !isOfSession || options.savesSessionCookies { lines.append(line) }
         }
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
@@ -74,7 +77,8 @@ package struct CookieOptions: Sendable {
     /// Cookies without a date end with the run, unless they are saved too.
     package var savesSessionCookies = false
 
-    /// They are those of a visit that nobody gave any to: they last as long as the loop, and tell servers nothing of who asks.
+    /// They are those of a visit that nobody gave any to: they last as long as the loop, and tell servers
+    /// nothing of who asks.
     package var areNobodys = false
 
     package init(load: [String] = [], save: String? = nil) {

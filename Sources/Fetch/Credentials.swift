@@ -71,7 +71,9 @@ package struct Credentials: Sendable {
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
             let pair = Array(rest.prefix(2))
-            if byte == 0x25, pair.count == 2, let high = pair[0].hexDigitValue, let low = pair[1].hexDigitValue {
+            if byte == 0x25, pair.count == 2, let high = pair[0].hexDigitValue,
+                let low = pair[1].hexDigitValue
+            {
                 bytes.append(high << 4 | low)
                 rest = rest.dropFirst(2)
             } else {
@@ -83,7 +85,9 @@ package struct Credentials: Sendable {
 }
 
 extension Credentials: Concealed {
-    package var description: String { "credentials for \(logins.count + certificates.count + machines.count) places" }
+    package var description: String {
+        "credentials for \(logins.count + certificates.count + machines.count) places"
+    }
 }
 
 extension Credentials.Login: Concealed {
@@ -93,6 +97,8 @@ extension Credentials.Login: Concealed {
 extension Credentials.Certificate: Concealed {
     package var description: String { "a client certificate" }
 }
+
+// MARK: - Netrc
 
 /// The logins of a netrc file, by host.
 ///
@@ -107,7 +113,8 @@ package struct Netrc: Sendable {
 
     private static let mostBytes = 1024 * 1024
 
-    /// Reads a file. Throws where it cannot, or when a word of it has no meaning; never shows what stands in it.
+    /// Reads a file. Throws where it cannot, or when a word of it has no meaning; never shows what stands in
+    /// it.
     package init(file path: String) throws(FetchFailure) {
         let bytes = try FetchFailure.wrapping { () throws(SystemError) in
             try WholeFile.read(path, atMost: Self.mostBytes)
@@ -169,8 +176,8 @@ extension Netrc.Login: Concealed {
 }
 
 extension Netrc {
-    /// Between spaces and line ends; in double quotes a word may hold them, with backslashes before what is meant
-    /// itself.
+    /// Between spaces and line ends; in double quotes a word may hold them, with backslashes before what is
+    /// meant itself.
     private struct Words {
         let bytes: [UInt8]
         var position = 0

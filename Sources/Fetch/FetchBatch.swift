@@ -1,8 +1,8 @@
 package import System
 package import Web
 
-/// Fetches one URL after another side by side and follows their redirects: for whoever wants bodies and keeps no
-/// frontier.
+/// Fetches one URL after another side by side and follows their redirects: for whoever wants bodies and keeps
+/// no frontier.
 package struct FetchBatch {
     private struct Course {
         let request: FetchRequest
@@ -17,8 +17,8 @@ package struct FetchBatch {
     package static let usualRunning = 16
     private static let mostRedirects = 20
 
-    /// Calls `each` once for every URL, as they come: with its answer, or with why there is none. A body in a file
-    /// belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
+    /// Calls `each` once for every URL, as they come: with its answer, or with why there is none. A body in a
+    /// file belongs to `each`. An interruption ends it early: the URLs that are left get no call. Blocks.
     package static func run(
         _ urls: [WebURL], options: FetchOptions, interruption: Interruption,
         each: (Int, Result<FetchedResponse, FetchFailure>) -> Void
@@ -27,7 +27,8 @@ package struct FetchBatch {
         try run(options: options, interruption: interruption, next: { requests.next() }, each: each)
     }
 
-    /// The same for requests that are taken one by one, until there is none; no two under way may have the same number.
+    /// The same for requests that are taken one by one, until there is none; no two under way may have the
+    /// same number.
     ///
     /// - Parameter receiver: gets the bodies, of every answer on the way.
     package static func run(
@@ -73,7 +74,8 @@ package struct FetchBatch {
             return .failure(FetchFailure(.refused, "the server answered \(response.status)"))
         }
         guard let course = courses[result.number], course.redirectCount < Self.mostRedirects,
-            let location = response.fields["Location"], let target = WebURL(location, base: result.url), target.isHTTP
+            let location = response.fields["Location"], let target = WebURL(location, base: result.url),
+            target.isHTTP
         else { return .failure(FetchFailure(.refused, "its redirect leads nowhere")) }
         var request = course.request
         request.url = target

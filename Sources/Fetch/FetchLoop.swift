@@ -3,7 +3,8 @@ internal import Glibc
 package import System
 internal import Web
 
-/// One libcurl multi handle, run by the thread that owns the loop. Nothing here is locked; only the waker may leave.
+/// One libcurl multi handle, run by the thread that owns the loop. Nothing here is locked; only the waker may
+/// leave.
 package final class FetchLoop {
     package let waker: FetchWaker
     /// What the file of `StrictTransport` held and what hosts have said since.
@@ -32,7 +33,8 @@ package final class FetchLoop {
         strictTransport = options.strictTransport
         // Without it libcurl keeps four connections for each running transfer.
         try larder_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, options.keptConnections).check()
-        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost).check()
+        try larder_curl_multi_set_long(multi, CURLMOPT_MAX_HOST_CONNECTIONS, options.connectionsPerHost)
+            .check()
     }
 
     deinit {
@@ -42,8 +44,8 @@ package final class FetchLoop {
     /// How many requests have no result yet.
     package var runningCount: Int { running.count + waiting.count }
 
-    /// Starts a request; its result comes out of a later `turn`, also when it cannot even start. Credentials in its URL
-    /// are neither sent nor kept: those that are meant stand in `FetchOptions.credentials`.
+    /// Starts a request; its result comes out of a later `turn`, also when it cannot even start. Credentials
+    /// in its URL are neither sent nor kept: those that are meant stand in `FetchOptions.credentials`.
     ///
     /// An http URL whose host asks for TLS is answered at once by a 307 to its https URL, as browsers do it
     /// (`Non-Authoritative-Reason: HSTS`).
@@ -58,8 +60,8 @@ package final class FetchLoop {
         if setup.rate?.isOpen ?? true { begin(request) } else { waiting.append(request) }
     }
 
-    /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is finished, and
-    /// gives what is.
+    /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
+    /// finished, and gives what is.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
         try advance()
         if results.isEmpty, timeout > .zero {
@@ -88,8 +90,8 @@ package final class FetchLoop {
         return nil
     }
 
-    /// Ends everything that is under way: each request gets a failure that says so, with what a later one can go on
-    /// with.
+    /// Ends everything that is under way: each request gets a failure that says so, with what a later one can
+    /// go on with.
     package func abandon() -> [FetchResult] {
         let failure = FetchFailure(.interrupted, "it was not done yet")
         for transfer in running.values { end(transfer, failure) }
@@ -143,17 +145,22 @@ extension FetchLoop {
         try curl_multi_perform(waker.multi, &stillRunning).check()
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
-            guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else { continue }
+            guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
+                continue
+            }
             // The message is gone once the handle is removed.
             let code = larder_curl_message_result(message)
             guard let transfer = running[handle] else { continue }
             let url = transfer.request?.url
             let count = results.count
             finish(transfer, code)
-            if code != CURLE_OK, results.count > count, let url, case .failure(let failure)? = results.last?.outcome {
+            if code != CURLE_OK, results.count > count, let url,
+                case .failure(let failure)? = results.last?.outcome
+            {
                 share(failure, url)
             }
-            // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up the next.
+            // One that failed before it was connected keeps its buffer, and libcurl then refuses to set up
+            // the next.
             if code == CURLE_OK { idle.append(transfer) }
         }
         look()
@@ -177,12 +184,13 @@ extension FetchLoop {
         finish(transfer, CURLE_ABORTED_BY_CALLBACK)
     }
 
-    /// Whoever waits for a connection that many are to share has its fate too: libcurl would have each of them try anew, one
-    /// after the other.
+    /// Whoever waits for a connection that many are to share has its fate too: libcurl would have each of
+    /// them try anew, one after the other.
     private func share(_ failure: FetchFailure, _ url: WebURL) {
         switch failure.kind {
         case .unknownHost, .unreachable, .timeout, .insecure: break
-        case .broken, .nonsense, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine: return
+        case .broken, .nonsense, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine:
+            return
         }
         guard url.scheme == "https", results.last?.exchange == nil else { return }
         let origin = url.origin
@@ -200,7 +208,8 @@ extension FetchLoop {
         }
     }
 
-    /// Lets those go on whom the rate has kept back, while it allows: who waits longest first, and then new ones.
+    /// Lets those go on whom the rate has kept back, while it allows: who waits longest first, and then new
+    /// ones.
     private func goOn() throws(FetchFailure) {
         guard let rate = setup.rate, rate.isOpen else { return }
         let paused = running.values.filter { $0.pauseNumber != nil }.sorted {
@@ -224,8 +233,8 @@ extension FetchLoop {
 
 /// Ends a loop's wait from any thread.
 package final class FetchWaker: Waker, @unchecked Sendable {
-    // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the only one
-    // that this class makes; whoever holds the waker keeps the handle alive.
+    // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the
+    // only one that this class makes; whoever holds the waker keeps the handle alive.
     let multi: UnsafeMutableRawPointer
 
     init(_ multi: UnsafeMutableRawPointer) {

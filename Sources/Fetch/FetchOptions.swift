@@ -29,8 +29,8 @@ package struct FetchOptions: Sendable {
     /// A transfer that gets less for the whole of `speedWindow` is given up: the server lets it drip.
     package var minBytesPerSecond = 64
     package var speedWindow: Duration = .seconds(60)
-    /// Sound and film without a length, which come as slowly as they are heard, are cut after this, and what else trickles
-    /// without one after that; anything without a length is after the last.
+    /// Sound and film without a length, which come as slowly as they are heard, are cut after this, and what
+    /// else trickles without one after that; anything without a length is after the last.
     package var liveTimeout: Duration = .seconds(30)
     package var trickleTimeout: Duration = .seconds(120)
     package var openTimeout: Duration = .seconds(900)
@@ -82,7 +82,8 @@ extension FetchOptions {
 
     var watch: TransferWatch.Limits {
         TransferWatch.Limits(
-            stall: stallTimeout, header: headerTimeout, total: totalTimeout, bytesPerSecond: minBytesPerSecond,
+            stall: stallTimeout, header: headerTimeout, total: totalTimeout,
+            bytesPerSecond: minBytesPerSecond,
             window: speedWindow)
     }
 

@@ -14,15 +14,15 @@ package struct FetchRequest: Sendable {
     package var keepsCoding = false
     /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
     package var referrer: WebURL?
-    /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are for its host.
-    /// Cookies that come with its answer are not kept.
+    /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are
+    /// for its host. Cookies that come with its answer are not kept.
     package var isAnonymous = false
     /// Whoever follows a link sets it to where the page with the link came from.
     package var reach = Reach.thisMachine
     /// Asks for the rest of this body only. Its file is the loop's until the result tells what became of it.
     package var resume: PartialBody?
-    /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101 are between
-    /// neighbours alone.
+    /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
+    /// are between neighbours alone.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
 
     package init(number: UInt32, url: WebURL, fields: HTTPFields = HTTPFields()) {
@@ -41,11 +41,11 @@ package struct FetchResult: Sendable {
     package var wireByteCount: Int
     /// Nil when no request was sent.
     package var exchange: Exchange?
-    /// What the request said of itself and by the options for its host, but for what is secret. Other requests may be
-    /// answered otherwise where the answer varies by these.
+    /// What the request said of itself and by the options for its host, but for what is secret. Other
+    /// requests may be answered otherwise where the answer varies by these.
     package var sentFields: HTTPFields
-    /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the request was
-    /// to resume and did not get to. Whoever gets it owns the file.
+    /// What a later request can go on with: the beginning of a body that broke off, or, unchanged, what the
+    /// request was to resume and did not get to. Whoever gets it owns the file.
     package var partial: PartialBody?
     /// The rest was asked for, and the server sent a part of it, whole.
     package var isShortPart = false
@@ -104,7 +104,8 @@ package struct Exchange: Sendable, Equatable {
     package var usesProxy: Bool
     /// On a connection that was open already: no name was looked up, and no hands were shaken.
     package var isReused: Bool
-    /// The request told who larder is: by cookies, a login or a client certificate. Once it has, whatever came is private.
+    /// The request told who larder is: by cookies, a login or a client certificate. Once it has, whatever
+    /// came is private.
     package var usedCredentials: Bool
     package var timings: Timings
 
@@ -125,8 +126,8 @@ package struct Exchange: Sendable, Equatable {
     }
 }
 
-/// Takes bodies while they come: they are then neither in memory nor in a file, and the responses have empty ones. It is
-/// called on the loop's thread, for each request in the order of its bytes.
+/// Takes bodies while they come: they are then neither in memory nor in a file, and the responses have empty
+/// ones. It is called on the loop's thread, for each request in the order of its bytes.
 package protocol BodyReceiver: AnyObject {
     /// The header of an answer is whole. A body that is not wanted is dropped as it comes.
     ///

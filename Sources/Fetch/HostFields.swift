@@ -15,20 +15,25 @@ package struct HostFields: Sendable {
     package mutating func add(_ name: String, _ value: String) throws(FetchFailure) {
         let field = try Self.checked(name, value)
         guard !["authorization", "cookie", "proxy-authorization"].contains(name.lowercased()) else {
-            throw FetchFailure(.refused, "\(name) would be sent to every host that a page names: say which it is for")
+            throw FetchFailure(
+                .refused, "\(name) would be sent to every host that a page names: say which it is for")
         }
         everywhere.append(field.name, field.value)
     }
 
-    /// For one host on all its ports, `example.com` or `[::1]`, or for one origin, `https://example.com:8443`.
+    /// For one host on all its ports, `example.com` or `[::1]`, or for one origin,
+    /// `https://example.com:8443`.
     package mutating func add(_ name: String, _ value: String, host: String) throws(FetchFailure) {
         let field = try Self.checked(name, value)
         let key = host.contains("://") ? WebURL(host)?.origin : WebURL("http://\(host)/")?.host
-        guard let key, !key.isEmpty, key != "null" else { throw FetchFailure(.refused, "'\(host)' is no host") }
+        guard let key, !key.isEmpty, key != "null" else {
+            throw FetchFailure(.refused, "'\(host)' is no host")
+        }
         byHost[key, default: HTTPFields()].append(field.name, field.value)
     }
 
-    /// All that a request to `url` carries: an origin's win over its host's, and those over what everybody gets.
+    /// All that a request to `url` carries: an origin's win over its host's, and those over what everybody
+    /// gets.
     package func fields(for url: WebURL) -> HTTPFields {
         guard !byHost.isEmpty else { return everywhere }
         var fields = everywhere
@@ -40,7 +45,9 @@ package struct HostFields: Sendable {
 
     private static func checked(_ name: String, _ value: String) throws(FetchFailure) -> HTTPFields.Field {
         let field = HTTPFields.Field(name: name, value: value)
-        guard field.isSendable else { throw FetchFailure(.refused, "'\(name)' cannot be sent as a header field") }
+        guard field.isSendable else {
+            throw FetchFailure(.refused, "'\(name)' cannot be sent as a header field")
+        }
         return field
     }
 }
@@ -71,7 +78,8 @@ extension String {
     }
 }
 
-/// What a Referer says, by the policy that browsers have when a page names none: strict-origin-when-cross-origin.
+/// What a Referer says, by the policy that browsers have when a page names none:
+/// strict-origin-when-cross-origin.
 enum Referrer {
     /// The whole address within its origin, the origin alone beyond, and nothing from https to http.
     static func value(from page: WebURL, to target: WebURL) -> String? {

@@ -14,9 +14,9 @@ package struct PartialBody: Sendable, Equatable {
         self.fields = fields
     }
 
-    /// What If-Range names the version by (RFC 9110, section 13.1.5): a strong entity tag, or, only where there is no
-    /// tag at all, a date of modification that lies far enough back to be a strong validator (section 8.8.2.2). Nil
-    /// when nothing tells the versions of this body apart.
+    /// What If-Range names the version by (RFC 9110, section 13.1.5): a strong entity tag, or, only where
+    /// there is no tag at all, a date of modification that lies far enough back to be a strong validator
+    /// (section 8.8.2.2). Nil when nothing tells the versions of this body apart.
     package var condition: String? {
         if let tag = fields.entityTag { return tag.isWeak ? nil : tag.text }
         guard let text = fields["Last-Modified"], let modified = fields.date("Last-Modified"),
@@ -25,7 +25,8 @@ package struct PartialBody: Sendable, Equatable {
         return text
     }
 
-    /// Whether an answer with these fields may be cut in two: coded content cannot, for what is held was decoded.
+    /// Whether an answer with these fields may be cut in two: coded content cannot, for what is held was
+    /// decoded.
     static func isPossible(with fields: HTTPFields) -> Bool {
         fields.elements("Accept-Ranges").first?.lowercased() != "none" && !fields.isCoded
     }
@@ -54,7 +55,8 @@ extension PartialBody {
         default: return .unrelated
         }
         guard !answered.isCoded else { return .mismatch("the rest came in a content coding") }
-        guard let text = answered["Content-Range"], let range = ContentRange(text), let bytes = range.range else {
+        guard let text = answered["Content-Range"], let range = ContentRange(text), let bytes = range.range
+        else {
             return .mismatch("the server does not say which part it sent")
         }
         guard bytes.lowerBound == byteCount, let total = range.total, bytes.upperBound <= total else {
@@ -67,14 +69,16 @@ extension PartialBody {
         return .rest(whole(answered, total: total))
     }
 
-    /// RFC 9110, section 15.3.7: a 206 carries the entity tag that a 200 would, but needs not repeat the date.
+    /// RFC 9110, section 15.3.7: a 206 carries the entity tag that a 200 would, but needs not repeat the
+    /// date.
     private func isSameVersion(_ answered: HTTPFields) -> Bool {
         if let tag = fields.entityTag { return answered.entityTag?.matchesStrongly(tag) ?? false }
         guard let date = answered["Last-Modified"] else { return true }
         return date == fields["Last-Modified"]
     }
 
-    /// RFC 9111, section 3.4: the fields of the part replace those of the whole, but for what speaks of the part.
+    /// RFC 9111, section 3.4: the fields of the part replace those of the whole, but for what speaks of the
+    /// part.
     private func whole(_ answered: HTTPFields, total: Int) -> HTTPFields {
         var whole = fields
         let own = ["content-range", "content-length", "transfer-encoding", "connection", "keep-alive"]

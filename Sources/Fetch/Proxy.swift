@@ -8,8 +8,8 @@ package struct Proxy: Sendable, Equatable {
 
     private static let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
-    /// Reads `scheme://user:password@host:port`, of which only the host is needed; HTTP is meant where no scheme
-    /// stands. With `socks5h` and `socks4a` the proxy looks names up. Nil when it names no proxy.
+    /// Reads `scheme://user:password@host:port`, of which only the host is needed; HTTP is meant where no
+    /// scheme stands. With `socks5h` and `socks4a` the proxy looks names up. Nil when it names no proxy.
     package init?(_ text: String) {
         let parts = text.split(separator: "://", maxSplits: 1, omittingEmptySubsequences: false)
         let scheme = parts.count == 2 ? parts[0].lowercased() : "http"
@@ -24,6 +24,8 @@ package struct Proxy: Sendable, Equatable {
 extension Proxy: Concealed {
     package var description: String { "a proxy" }
 }
+
+// MARK: - ProxyRules
 
 /// Which proxy a URL is fetched through.
 package struct ProxyRules: Sendable {
@@ -44,8 +46,8 @@ package struct ProxyRules: Sendable {
         ProxyRules { name in getenv(name).map { String(cString: $0) } }
     }
 
-    /// Reads the variables that every tool of this kind reads. `HTTP_PROXY` is not among them: to a program that a web
-    /// server starts, it is a client's header field.
+    /// Reads the variables that every tool of this kind reads. `HTTP_PROXY` is not among them: to a program
+    /// that a web server starts, it is a client's header field.
     package init(environment: (String) -> String?) {
         func first(_ names: String...) -> Proxy? {
             names.lazy.compactMap(environment).first { !$0.isEmpty }.flatMap { Proxy($0) }
@@ -64,6 +66,8 @@ package struct ProxyRules: Sendable {
     }
 }
 
+// MARK: - DirectHosts
+
 /// The hosts that no proxy is asked for.
 package struct DirectHosts: Sendable {
     private var isEverything = false
@@ -71,8 +75,8 @@ package struct DirectHosts: Sendable {
     private var names: [String] = []
     private var blocks: [(address: IPAddress, length: Int)] = []
 
-    /// What `$no_proxy` names, separated by commas or spaces (hosts, domains, addresses, blocks of addresses, or a star
-    /// alone), and this machine: a proxy would look for it in itself.
+    /// What `$no_proxy` names, separated by commas or spaces (hosts, domains, addresses, blocks of addresses,
+    /// or a star alone), and this machine: a proxy would look for it in itself.
     package init(given: String?) {
         isEverything = given == "*"
         for entry in ["localhost", "127.0.0.0/8", "::1"] { add(entry[...]) }
@@ -83,7 +87,9 @@ package struct DirectHosts: Sendable {
         let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         if let address = IPAddress(String(parts[0])) {
             let most = address.bitWidth
-            guard let length = parts.count == 1 ? most : Int(parts[1]), (0...most).contains(length) else { return }
+            guard let length = parts.count == 1 ? most : Int(parts[1]), (0...most).contains(length) else {
+                return
+            }
             blocks.append((address, length))
         } else {
             let name = Self.trimmed(entry.lowercased())
@@ -135,6 +141,8 @@ extension IPAddress {
     }
 }
 
+// MARK: - HostAddress
+
 /// Where a host is, whatever the name service says.
 package struct HostAddress: Sendable, Equatable {
     package let host: String
@@ -147,11 +155,12 @@ package struct HostAddress: Sendable, Equatable {
         self.addresses = addresses
     }
 
-    /// Reads `host:port:address`, with more addresses behind commas; those of IPv6 stand in brackets or not, and a star
-    /// stands for every host. Nil for anything else.
+    /// Reads `host:port:address`, with more addresses behind commas; those of IPv6 stand in brackets or not,
+    /// and a star stands for every host. Nil for anything else.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port) else {
+        guard parts.count == 3, !parts[0].isEmpty, let port = Int(parts[1]), (1...65_535).contains(port)
+        else {
             return nil
         }
         var addresses: [IPAddress] = []

@@ -16,10 +16,12 @@ package struct StrictTransport: Sendable, Equatable {
 
     package init() {}
 
-    /// Takes in the value of a Strict-Transport-Security field that came over TLS which was verified; one that is
-    /// malformed changes nothing.
+    /// Takes in the value of a Strict-Transport-Security field that came over TLS which was verified; one
+    /// that is malformed changes nothing.
     package mutating func note(_ value: String, from url: WebURL, now: HTTPDate) {
-        guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.policy(value) else { return }
+        guard url.scheme == "https", IPAddress(url.host) == nil, let policy = Self.policy(value) else {
+            return
+        }
         let host = Self.name(url.host)
         if policy.seconds == 0 {
             rules[host] = nil
@@ -41,7 +43,8 @@ package struct StrictTransport: Sendable, Equatable {
         var name = Self.name(host)[...]
         var isParent = false
         while true {
-            if let rule = rules[String(name)], rule.end.map({ now < $0 }) ?? true, !isParent || rule.includesSubdomains
+            if let rule = rules[String(name)], rule.end.map({ now < $0 }) ?? true,
+                !isParent || rule.includesSubdomains
             {
                 return true
             }
@@ -59,7 +62,8 @@ package struct StrictTransport: Sendable, Equatable {
         var seconds: Int64?
         var includesSubdomains = false
         for part in value.utf8.split(separator: 0x3B) {
-            let pair = part.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false).map(trimmed)
+            let pair = part.split(separator: 0x3D, maxSplits: 1, omittingEmptySubsequences: false).map(
+                trimmed)
             guard let name = pair.first?.lowercased(), !name.isEmpty else { continue }
             guard seen.insert(name).inserted else { return nil }
             switch name {
@@ -87,13 +91,16 @@ package struct StrictTransport: Sendable, Equatable {
     /// In quotes or not; what is beyond any date is the last date.
     private static func number(_ text: String) -> Int64? {
         var digits = text.utf8[...]
-        if digits.count >= 2, digits.first == 0x22, digits.last == 0x22 { digits = digits.dropFirst().dropLast() }
+        if digits.count >= 2, digits.first == 0x22, digits.last == 0x22 {
+            digits = digits.dropFirst().dropLast()
+        }
         guard !digits.isEmpty, digits.allSatisfy(\.isASCIIDigit) else { return nil }
         return digits.count > 12 ? 1_000_000_000_000 : Int64(String(decoding: digits, as: UTF8.self))
     }
 }
 
-/// The file that curl keeps for `--hsts`: a line a host, a dot before it for its subdomains, and until when in quotes.
+/// The file that curl keeps for `--hsts`: a line a host, a dot before it for its subdomains, and until when
+/// in quotes.
 extension StrictTransport {
     private static let mostBytes = 16 * 1024 * 1024
 
@@ -125,7 +132,8 @@ extension StrictTransport {
     }
 
     var text: String {
-        rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are asked over TLS only\n") { text, entry in
+        rules.sorted { $0.key < $1.key }.reduce(into: "# Hosts that are asked over TLS only\n") {
+            text, entry in
             let end = entry.value.end.map(Self.compact) ?? "unlimited"
             text += "\(entry.value.includesSubdomains ? "." : "")\(entry.key) \"\(end)\"\n"
         }
@@ -134,9 +142,12 @@ extension StrictTransport {
     /// `20261231 23:59:59`, in UTC.
     private static func date(_ text: String) -> HTTPDate? {
         let parts = text.split(separator: " ")
-        guard parts.count == 2, parts[0].utf8.count == 8, parts[0].utf8.allSatisfy(\.isASCIIDigit) else { return nil }
+        guard parts.count == 2, parts[0].utf8.count == 8, parts[0].utf8.allSatisfy(\.isASCIIDigit) else {
+            return nil
+        }
         return HTTPDate(
-            iso8601: "\(parts[0].prefix(4))-\(parts[0].dropFirst(4).prefix(2))-\(parts[0].suffix(2))T\(parts[1])Z")
+            iso8601:
+                "\(parts[0].prefix(4))-\(parts[0].dropFirst(4).prefix(2))-\(parts[0].suffix(2))T\(parts[1])Z")
     }
 
     private static func compact(_ date: HTTPDate) -> String {

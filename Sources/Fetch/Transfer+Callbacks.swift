@@ -15,7 +15,9 @@ extension Transfer {
                 }
             },
             larder_curl_on_data(handle, CURLOPT_HEADERFUNCTION) { data, size, count, context in
-                Transfer.receive(data, size * count, context) { transfer, bytes in transfer.take(header: bytes) }
+                Transfer.receive(data, size * count, context) { transfer, bytes in
+                    transfer.take(header: bytes)
+                }
             },
             larder_curl_on_open_socket(handle) { context, _, address in
                 guard let context, let address else { return CURL_SOCKET_BAD }
@@ -47,7 +49,7 @@ extension Transfer {
     }
 
     /// Whether a line of the header is a cookie or a login.
-    static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
+    private static func tellsWho(_ header: UnsafeRawBufferPointer) -> Bool {
         header.split(separator: 0x0A).contains { line in
             ["cookie:", "authorization:"].contains { name in
                 line.prefix(name.utf8.count).elementsEqual(name.utf8) { $0 | 0x20 == $1 | 0x20 }
@@ -138,7 +140,8 @@ extension Transfer {
         }
         if status == 206, sink.byteCount == 0, request?.fields.contains("Range") == false {
             // Asked for the whole, some servers send all of it as a part.
-            guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true else {
+            guard expected == nil, fields["Content-Range"].flatMap({ ContentRange($0) })?.isWhole == true
+            else {
                 throw FetchFailure(.nonsense, "the server sent a part of what was asked for")
             }
             fields.remove("Content-Range")
@@ -146,7 +149,8 @@ extension Transfer {
         }
         // RFC 9112, section 6.3: nobody knows where such a body ends.
         guard Set(fields.elements("Content-Length")).count < 2 else {
-            throw FetchFailure(.nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
+            throw FetchFailure(
+                .nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
         decoder = request?.keepsCoding == true ? nil : try BodyDecoder(fields)
         self.fields = fields
@@ -173,7 +177,8 @@ extension Transfer {
                 try take(content: content)
                 let (made, coded) = (sink.byteCount, decoder.takenByteCount)
                 guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
-                throw FetchFailure(.tooLarge, "the body is over \(options.expansion.factor) times what was sent")
+                throw FetchFailure(
+                    .tooLarge, "the body is over \(options.expansion.factor) times what was sent")
             }
             return true
         } catch {
@@ -191,7 +196,9 @@ extension Transfer {
             let whole = expected ?? (decoder == nil && length >= 0 ? length : nil)
             try sink.take(bytes, of: whole, options)
         }
-        if let expected, sink.byteCount > expected { throw FetchFailure(.mismatch, "more came than the rest") }
+        if let expected, sink.byteCount > expected {
+            throw FetchFailure(.mismatch, "more came than the rest")
+        }
     }
 
     private func hand(_ bytes: UnsafeRawBufferPointer, to receiver: any BodyReceiver) -> Bool {
@@ -200,7 +207,9 @@ extension Transfer {
         return receiver.take(request.number, Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
     }
 
-    private var tooLargeBody: FetchFailure { FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes") }
+    private var tooLargeBody: FetchFailure {
+        FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes")
+    }
 }
 
 /// The header of an answer, line by line as libcurl hands it over.
@@ -233,7 +242,9 @@ struct HeadReader {
         // RFC 9110, 6.5.1: trailers may not be merged into the header unless their definition allows it.
         if isComplete { return .inside }
         block.append(contentsOf: line)
-        guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else { return .inside }
+        guard line.count <= 2, line.elementsEqual("\r\n".utf8) || line.elementsEqual("\n".utf8) else {
+            return .inside
+        }
         isComplete = true
         return .last
     }

@@ -83,7 +83,9 @@ extension Transfer {
         if !options.proxies.isEmpty {
             let proxy = options.proxies.proxy(for: request.url)
             if proxy != nil {
-                if let wall, let address = IPAddress(request.url.host), let refusal = wall.refusal(of: address) {
+                if let wall, let address = IPAddress(request.url.host),
+                    let refusal = wall.refusal(of: address)
+                {
                     throw FetchFailure(.refused, refusal)
                 }
                 wall = nil
@@ -91,8 +93,8 @@ extension Transfer {
             }
             try set(CURLOPT_PROXY, proxy?.text ?? "")
         }
-        // To know whether a server takes many requests on one connection is worth its handshake. Without TLS there is
-        // only HTTP/1.1, and libcurl would wait for a whole answer to learn that.
+        // To know whether a server takes many requests on one connection is worth its handshake. Without TLS
+        // there is only HTTP/1.1, and libcurl would wait for a whole answer to learn that.
         let isSecure = request.url.scheme == "https"
         if isSecure != isWaitingForStreams {
             try set(CURLOPT_PIPEWAIT, isSecure ? 1 : 0)
@@ -133,7 +135,8 @@ extension Transfer {
 
     private func resume(_ request: FetchRequest, _ fields: inout HTTPFields) throws(FetchFailure) {
         guard let held = request.resume else { return }
-        guard request.method == "GET", request.body == nil, held.byteCount > 0, let condition = held.condition,
+        guard request.method == "GET", request.body == nil, held.byteCount > 0,
+            let condition = held.condition,
             PartialBody.isPossible(with: held.fields)
         else { throw FetchFailure(.mismatch, "nothing tells whether the rest would fit") }
         fields.set("Range", "bytes=\(held.byteCount)-")
@@ -156,13 +159,18 @@ extension Transfer {
     }
 
     private func sendMethod(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
-        guard request.method.isHTTPWord else { throw FetchFailure(.refused, "'\(request.method)' is no method") }
+        guard request.method.isHTTPWord else {
+            throw FetchFailure(.refused, "'\(request.method)' is no method")
+        }
         isPlain = false
         if let body = request.body ?? (request.method == "POST" ? [] : nil) {
-            guard request.method != "HEAD" else { throw FetchFailure(.refused, "a HEAD request carries no body") }
+            guard request.method != "HEAD" else {
+                throw FetchFailure(.refused, "a HEAD request carries no body")
+            }
             try larder_curl_set_large(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
             try body.withUnsafeBytes {
-                larder_curl_set_pointer(handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(complaint))
+                larder_curl_set_pointer(
+                    handle, CURLOPT_COPYPOSTFIELDS, $0.baseAddress ?? UnsafeRawPointer(complaint))
             }.check()
             if !fields.contains("Content-Type") { try sentFields.suppress("Content-Type") }
             // Waiting for a 100 that few servers send costs a second.
@@ -177,7 +185,8 @@ extension Transfer {
 
     /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
     private static let framing: Set<String> = [
-        "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer", "expect",
+        "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
+        "expect",
     ]
 
     private func set(_ option: CURLoption, _ value: Int) throws(FetchFailure) {
@@ -189,8 +198,8 @@ extension Transfer {
     }
 }
 
-/// The header fields of a request, as libcurl takes them. They stay until the next ones are made: libcurl reads them
-/// while the request is under way.
+/// The header fields of a request, as libcurl takes them. They stay until the next ones are made: libcurl
+/// reads them while the request is under way.
 struct FieldList: ~Copyable {
     private(set) var list: UnsafeMutablePointer<curl_slist>?
 
@@ -221,7 +230,9 @@ struct FieldList: ~Copyable {
     mutating func append(_ line: String) throws(FetchFailure) {
         // What came as bytes goes out as bytes.
         let bytes = HTTPGrammar.bytes(of: line).map { CChar(bitPattern: $0) } + [0]
-        guard let longer = curl_slist_append(list, bytes) else { throw FetchFailure(.machine, "no memory is left") }
+        guard let longer = curl_slist_append(list, bytes) else {
+            throw FetchFailure(.machine, "no memory is left")
+        }
         list = longer
     }
 }

@@ -3,11 +3,11 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// One easy handle and what it has received so far. libcurl calls back on the loop's thread, where everything here
-/// lives.
+/// One easy handle and what it has received so far. libcurl calls back on the loop's thread, where everything
+/// here lives.
 ///
-/// Handles are used again: what a request sets beyond the plain is reset before the next one, while the connections
-/// stay with the loop.
+/// Handles are used again: what a request sets beyond the plain is reset before the next one, while the
+/// connections stay with the loop.
 final class Transfer {
     let handle: UnsafeMutableRawPointer
     let setup: TransferSetup
@@ -160,7 +160,8 @@ extension Transfer {
         return max(0, received - counted)
     }
 
-    /// Whether the rate lets it take what libcurl has just read; if not, libcurl keeps that until it may go on.
+    /// Whether the rate lets it take what libcurl has just read; if not, libcurl keeps that until it may go
+    /// on.
     func mayTake() -> Bool {
         guard let rate = setup.rate else { return true }
         if rate.isOpen {
@@ -188,7 +189,8 @@ extension Transfer {
         guard let fields else { return .failure(FetchFailure(.nonsense, "the answer has no status")) }
         if let flaw = decoder?.flaw { return .failure(flaw) }
         if let expected, sink.byteCount < expected {
-            return .failure(FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
+            return .failure(
+                FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
         }
         do throws(FetchFailure) {
             return .response(FetchedResponse(status: status, fields: fields, body: try sink.finish()))
@@ -198,7 +200,7 @@ extension Transfer {
     }
 
     /// What a later request can go on with.
-    func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
+    private func remainder(_ outcome: inout FetchResult.Outcome) -> PartialBody? {
         guard case .failure(let failure) = outcome else { return held }
         switch failure.kind {
         case .mismatch:
@@ -206,7 +208,8 @@ extension Transfer {
             return nil
         case .timeout, .broken, .interrupted:
             break
-        case .unknownHost, .unreachable, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom, .machine:
+        case .unknownHost, .unreachable, .insecure, .nonsense, .tooLarge, .refused, .endless, .noRoom,
+            .machine:
             return held
         }
         guard held == nil, let fields = fieldsWorthKeeping else { return held }
@@ -276,7 +279,8 @@ extension Transfer {
             return FetchFailure(kind, reason ?? general)
         case .timeout:
             return FetchFailure(kind, "no connection within \(options.connectTimeout.seconds)")
-        case .unknownHost, .unreachable, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted, .machine:
+        case .unknownHost, .unreachable, .tooLarge, .refused, .endless, .noRoom, .mismatch, .interrupted,
+            .machine:
             return FetchFailure(kind, general)
         }
     }
@@ -296,7 +300,8 @@ extension Transfer {
         case CURLE_COULDNT_CONNECT, CURLE_PROXY: .unreachable
         case CURLE_OPERATION_TIMEDOUT: .timeout
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
-            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS, CURLE_SSL_CLIENTCERT:
+            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS,
+            CURLE_SSL_CLIENTCERT:
             .insecure
         case CURLE_PARTIAL_FILE, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2,
             CURLE_HTTP2_STREAM:

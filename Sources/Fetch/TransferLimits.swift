@@ -35,7 +35,9 @@ struct TransferWatch {
     }
 
     /// Nil while there is hope.
-    mutating func verdict(now: Duration, byteCount: Int, headerIsComplete: Bool, _ limits: Limits) -> FetchFailure? {
+    mutating func verdict(now: Duration, byteCount: Int, headerIsComplete: Bool, _ limits: Limits)
+        -> FetchFailure?
+    {
         if byteCount != self.byteCount {
             self.byteCount = byteCount
             lastByte = now
@@ -84,6 +86,8 @@ extension Duration {
     }
 }
 
+// MARK: - OpenStream
+
 /// A body whose length nobody told, as far as that shows that it has no end.
 enum OpenStream: Sendable {
     /// Sound or film: a file of it has a length.
@@ -120,14 +124,16 @@ enum OpenStream: Sendable {
             case .media: (limits.mediaTime, limits.mediaRate)
             case .other: (limits.otherTime, limits.otherRate)
             }
-        let trickles = time >= least && !isThrottled && Double(byteCount) < Double(rate) * (time / .seconds(1))
+        let trickles =
+            time >= least && !isThrottled && Double(byteCount) < Double(rate) * (time / .seconds(1))
         guard trickles || time >= limits.longest else { return nil }
-        return FetchFailure(.endless, "no length was told, and \(byteCount) bytes came in \(time.wholeSeconds)")
+        return FetchFailure(
+            .endless, "no length was told, and \(byteCount) bytes came in \(time.wholeSeconds)")
     }
 }
 
-/// The rate of a loop, as its transfers meet it: each asks before it takes what libcurl has read, and waits while there
-/// is debt. Only the loop's thread uses it.
+/// The rate of a loop, as its transfers meet it: each asks before it takes what libcurl has read, and waits
+/// while there is debt. Only the loop's thread uses it.
 final class RateGate {
     private let age = Stopwatch()
     private var bucket: RateBucket
@@ -144,8 +150,10 @@ final class RateGate {
     func take(_ byteCount: Int) { bucket.take(byteCount, now: age.elapsed) }
 }
 
-/// How many bytes may come: a bucket that fills at a rate. What was on its way already may overdraw it; the debt is
-/// waited for, so that in the long run the rate is kept exactly.
+// MARK: - RateBucket
+
+/// How many bytes may come: a bucket that fills at a rate. What was on its way already may overdraw it; the
+/// debt is waited for, so that in the long run the rate is kept exactly.
 struct RateBucket {
     private let bytesPerSecond: Double
     private var level: Double = 0
@@ -171,7 +179,8 @@ struct RateBucket {
     }
 
     private mutating func fill(_ now: Duration) {
-        level = min(bytesPerSecond * Self.mostSeconds, level + bytesPerSecond * ((now - filled) / .seconds(1)))
+        level = min(
+            bytesPerSecond * Self.mostSeconds, level + bytesPerSecond * ((now - filled) / .seconds(1)))
         filled = now
     }
 }

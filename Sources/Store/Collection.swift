@@ -17,11 +17,13 @@ package struct CollectionResult: Sendable, Equatable {
 }
 
 extension StoreWriter {
-    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not shown, the oldest
-    /// first, then URLs by `EvictionPlan`. Pins stay. The database gives its room back to the disk.
+    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not
+    /// shown, the oldest first, then URLs by `EvictionPlan`. Pins stay. The database gives its room back to
+    /// the disk.
     ///
-    /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the next prefetch.
-    /// Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy` when somebody does not. `progress` is told how many bytes are in use, now and then.
+    /// What the shown visits show changes only by what is evicted, which is then missing, and fetched at the
+    /// next prefetch. Runs that write let go meanwhile, and their sites stay as they are. Fails with `.busy`
+    /// when somebody does not. `progress` is told how many bytes are in use, now and then.
     package func collect(
         limit: Int64?, progress: (Int64) -> Void = { _ in }
     ) throws(StoreError) -> CollectionResult {
@@ -81,7 +83,8 @@ extension StoreWriter {
     /// So much of a pack may be room that no body has: moving them takes longer than it is worth.
     private static let usualWaste = 0.25
 
-    /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come at any time.
+    /// While nobody looks after them, rows must go in an order of which every step is sound: a kill may come
+    /// at any time.
     private func withoutReferences(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         // What is given back to the disk was let go by rows that stay gone, even after a power cut.
         try execute("PRAGMA foreign_keys = OFF; PRAGMA synchronous = FULL;", doing: "collect")
@@ -107,7 +110,8 @@ extension StoreWriter {
         }
         let hidden = sites.flatMap { site in
             site.visits.filter {
-                $0.id != site.published && $0.id != site.overlay && ($0.finished != nil || $0 != site.visits.last)
+                $0.id != site.published && $0.id != site.overlay
+                    && ($0.finished != nil || $0 != site.visits.last)
             }
         }
         var dropped = 0
@@ -130,7 +134,8 @@ extension StoreWriter {
         var evicted = 0
         // What a URL takes beside its bodies is a guess: a few rounds come down to it.
         for _ in 1...8 {
-            // Pages that are half empty count whole. Where they cannot be put together, more goes than had to.
+            // Pages that are half empty count whole. Where they cannot be put together, more goes than had
+            // to.
             if try usedByteCount() > limit { _ = shrink() }
             let used = try usedByteCount()
             guard used > limit else { break }
@@ -188,7 +193,8 @@ extension StoreWriter {
         var pinned = try pinnedURLs()
         for site in try heldSites() {
             try eachRow(
-                "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site)
+                "SELECT DISTINCT url FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)",
+                .integer(site)
             ) { pinned.insert($0.integer(0)) }
         }
         let served = folder.hasNotes ? try NoteBook(folder).servedTimes() : [:]
@@ -224,7 +230,9 @@ extension StoreWriter {
             JOIN visit ON visit.id = response.visit JOIN site ON site.id = visit.site
             """
         ) { row in
-            if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) { pinned.insert(row.integer(0)) }
+            if pins.holds(site: row.text(2)) || pins.holds(address: row.text(1)) {
+                pinned.insert(row.integer(0))
+            }
         }
         try reader.addNeeds(to: &pinned)
         return pinned
@@ -235,9 +243,11 @@ extension StoreWriter {
     }
 }
 
-/// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of what was never
-/// served since it was fetched, what was fetched first. Of equals the one that was found last goes first, so that the
-/// beginnings of sites stay.
+// MARK: - EvictionPlan
+
+/// Chooses what goes when a store is larger than allowed: what was not served for the longest time, and of
+/// what was never served since it was fetched, what was fetched first. Of equals the one that was found last
+/// goes first, so that the beginnings of sites stay.
 struct EvictionPlan {
     /// One URL with all that is held under it.
     struct Holding {
@@ -263,8 +273,8 @@ struct EvictionPlan {
         holdings.reduce(0) { $0 + Int64($1.byteCount) } + sizes.values.reduce(0) { $0 + Int64($1) }
     }
 
-    /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not enough. A body
-    /// counts only when the last URL that has it goes.
+    /// The URLs without which at least so many bytes are free; every one that is not pinned when that is not
+    /// enough. A body counts only when the last URL that has it goes.
     func urls(toFree wanted: Int64) -> [Int64] {
         var references: [Int64: Int] = [:]
         for holding in holdings {
@@ -289,7 +299,8 @@ struct EvictionPlan {
 }
 
 extension StoreWriter {
-    /// Removes bodies that no response has, with what is known of them. The caller is alone, in a transaction.
+    /// Removes bodies that no response has, with what is known of them. The caller is alone, in a
+    /// transaction.
     func removeOrphanRows() throws(StoreError) {
         try run(
             """
@@ -314,13 +325,16 @@ extension StoreWriter {
         ) { known.insert($0.text(0)) }
         for name in folder.bodyFileNames where !known.contains(name) {
             let file = folder.bodyFile(sha256: name)
-            guard unlink(file) == 0 || errno == ENOENT else { throw StoreError(errno, doing: "remove", path: file) }
+            guard unlink(file) == 0 || errno == ENOENT else {
+                throw StoreError(errno, doing: "remove", path: file)
+            }
         }
     }
 
-    /// Removes the URLs that no response and no list of links names. The caller is alone, in a transaction, and references
-    /// are not followed: SQLite would look through every response for each URL. Gives their numbers.
-    func removeOrphanURLs() throws(StoreError) -> [Int64] {
+    /// Removes the URLs that no response and no list of links names. The caller is alone, in a transaction,
+    /// and references are not followed: SQLite would look through every response for each URL. Gives their
+    /// numbers.
+    private func removeOrphanURLs() throws(StoreError) -> [Int64] {
         var named: Set<Int64> = []
         try eachRow("SELECT url, referrer FROM response") { row in
             named.insert(row.integer(0))

@@ -16,11 +16,13 @@ package struct CollectionForecast: Sendable, Equatable {
 }
 
 extension StoreWriter {
-    /// Collects in a copy: of the databases, beside files that are as large as the bodies' and have nothing in them. This
-    /// store stays as it is. Fails with `.busy` when somebody else writes.
+    /// Collects in a copy: of the databases, beside files that are as large as the bodies' and have nothing
+    /// in them. This store stays as it is. Fails with `.busy` when somebody else writes.
     ///
     /// - Parameter copy: an empty folder, which is the caller's.
-    package func rehearseCollection(limit: Int64?, in copy: StoreFolder) throws(StoreError) -> CollectionForecast {
+    package func rehearseCollection(limit: Int64?, in copy: StoreFolder) throws(StoreError)
+        -> CollectionForecast
+    {
         try alone(doing: "look through") { () throws(StoreError) in try folder.copyWithoutBytes(to: copy) }
         let writer = try StoreWriter(copy)
         let (visits, urls) = (try writer.everyVisit(), try writer.everyURL())
@@ -36,7 +38,9 @@ extension StoreWriter {
 
     private func everyVisit() throws(StoreError) -> [CollectionForecast.Visit] {
         var visits: [CollectionForecast.Visit] = []
-        try eachRow("SELECT site.name, visit.id FROM visit JOIN site ON site.id = visit.site ORDER BY visit.id") {
+        try eachRow(
+            "SELECT site.name, visit.id FROM visit JOIN site ON site.id = visit.site ORDER BY visit.id"
+        ) {
             row in
             visits.append(CollectionForecast.Visit(site: row.text(0), id: row.integer(1)))
         }

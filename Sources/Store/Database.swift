@@ -16,7 +16,8 @@ final class Connection {
     /// Where somebody has used SQLite before us it is too late for that, and does no harm.
     private static let setUp = larder_sqlite_count_no_memory()
 
-    /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside it follows.
+    /// - Parameter other: a file whose mode a new database gets, whatever the umask; what SQLite keeps beside
+    ///   it follows.
     init(_ path: String, access: Access, modeOf other: String? = nil) throws(StoreError) {
         _ = Self.setUp
         var opened: OpaquePointer?
@@ -25,7 +26,8 @@ final class Connection {
             switch access {
             case .readOnly: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             case .sealed: SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
-            case .readWrite: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
+            case .readWrite:
+                SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI
             }
         var name = Self.uri(path)
         if access == .sealed { name += "?immutable=1" }
@@ -45,8 +47,8 @@ final class Connection {
         waitForOthers(milliseconds: Limits.busyMilliseconds)
     }
 
-    /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to write lets go
-    /// of the database only shortly.
+    /// How long it waits for its turn to write. It looks again each millisecond: a writer that has much to
+    /// write lets go of the database only shortly.
     func waitForOthers(milliseconds: Int) {
         let most = UnsafeMutableRawPointer(bitPattern: milliseconds)
         _ = sqlite3_busy_handler(
@@ -120,7 +122,9 @@ final class Connection {
         return code == ENOSPC || code == EDQUOT
     }
 
-    private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String) -> StoreError {
+    private static func error(of handle: OpaquePointer, code: Int32, doing: String, path: String)
+        -> StoreError
+    {
         let reason: StoreError.Reason =
             switch code & 0xff {
             case SQLITE_BUSY, SQLITE_LOCKED: .busy
@@ -135,7 +139,8 @@ final class Connection {
         guard reason == .unusable, folder.database == path else {
             return StoreError(reason, doing: doing, path: path, detail: detail)
         }
-        let advice = "it is cut or damaged; what is whole of it and beside it is put together by: larder fsck --repair"
+        let advice =
+            "it is cut or damaged; what is whole of it and beside it is put together by: larder fsck --repair"
         return StoreError(reason, doing: doing, path: path, detail: detail, advice: advice)
     }
 }
@@ -155,6 +160,8 @@ enum SQLValue {
         text.map(SQLValue.text) ?? .null
     }
 }
+
+// MARK: - Statement
 
 /// A prepared statement, kept for as long as its owner needs it. The connection outlives it.
 final class Statement {

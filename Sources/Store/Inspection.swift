@@ -40,7 +40,8 @@ extension StoreReader {
         }
         try eachRow("SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2") { row in
             findings.databaseFaults.append(
-                "rows of \(row.text(0)) that name rows of \(row.text(1)) which are not there: \(row.integer(2))")
+                "rows of \(row.text(0)) that name rows of \(row.text(1)) which are not there: \(row.integer(2))"
+            )
         }
         var bodies: [StoredBody] = []
         try eachRow("SELECT \(StoredBody.columns) FROM body ORDER BY id") { row in
@@ -53,7 +54,8 @@ extension StoreReader {
             if let fault = try fault(of: body, digest) {
                 findings.damaged.append(
                     DamagedBody(
-                        id: body.id, sha256: digest?.hex ?? "", fault: fault, addresses: try addresses(of: body)))
+                        id: body.id, sha256: digest?.hex ?? "", fault: fault,
+                        addresses: try addresses(of: body)))
             }
             findings.bodiesChecked += 1
             findings.bytesChecked += Int64(body.byteCount)
@@ -78,7 +80,9 @@ extension StoreReader {
         } catch {
             return error.detail
         }
-        if measured.byteCount != body.byteCount { return "\(measured.byteCount) bytes instead of \(body.byteCount)" }
+        if measured.byteCount != body.byteCount {
+            return "\(measured.byteCount) bytes instead of \(body.byteCount)"
+        }
         return measured.sha256 == digest ? nil : "its bytes have changed"
     }
 
@@ -95,7 +99,9 @@ extension StoreReader {
 
     private func orphanBodyCount() throws(StoreError) -> Int64 {
         var count: Int64 = 0
-        try eachRow("SELECT count(*) FROM body WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL)") {
+        try eachRow(
+            "SELECT count(*) FROM body WHERE id NOT IN (SELECT body FROM response WHERE body IS NOT NULL)"
+        ) {
             count = $0.integer(0)
         }
         return count
@@ -103,8 +109,8 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Takes damaged bodies out of service: what had them is missing, and fetched at the next prefetch. Their bytes go to
-    /// `quarantine` for whoever wants to look. Removes what nothing refers to.
+    /// Takes damaged bodies out of service: what had them is missing, and fetched at the next prefetch. Their
+    /// bytes go to `quarantine` for whoever wants to look. Removes what nothing refers to.
     package func repair(_ findings: StoreFindings) throws(StoreError) {
         try alone(doing: "repair") { () throws(StoreError) in
             for body in findings.damaged { try quarantine(body) }
@@ -138,7 +144,9 @@ extension StoreWriter {
         if let bytes = try packedBytes(of: body) {
             try folder.createQuarantine()
             let copy = try BodyFiles.write(bytes, in: folder)
-            guard rename(copy, target) == 0 else { throw StoreError(errno, doing: "move a body to", path: target) }
+            guard rename(copy, target) == 0 else {
+                throw StoreError(errno, doing: "move a body to", path: target)
+            }
             return
         }
         var isFile = false
@@ -149,22 +157,27 @@ extension StoreWriter {
         let file = folder.bodyFile(sha256: body.sha256)
         guard isFile, access(file, F_OK) == 0 else { return }
         try folder.createQuarantine()
-        guard rename(file, target) == 0 else { throw StoreError(errno, doing: "move a body to", path: target) }
+        guard rename(file, target) == 0 else {
+            throw StoreError(errno, doing: "move a body to", path: target)
+        }
     }
 
     /// What is left in its pack of a body that is in one.
     private func packedBytes(of body: DamagedBody) throws(StoreError) -> [UInt8]? {
         let piece = try prepare("SELECT pack, start, size FROM body WHERE id = ? AND pack IS NOT NULL")
-            .first(.integer(body.id)) { (pack: $0.integer(0), start: $0.integer(1), size: Int($0.integer(2))) }
+            .first(.integer(body.id)) {
+                (pack: $0.integer(0), start: $0.integer(1), size: Int($0.integer(2)))
+            }
         guard let piece else { return nil }
         return try Pack(piece.pack, in: folder).read(from: piece.start, byteCount: piece.size)
     }
 }
 
 extension StoreWriter {
-    /// Removes rows that name others which are not there, and makes the indexes anew: what a damaged disk leaves. What went
-    /// with them is missing, and fetched at the next prefetch. The caller is alone, in a transaction.
-    func removeDanglingRows() throws(StoreError) {
+    /// Removes rows that name others which are not there, and makes the indexes anew: what a damaged disk
+    /// leaves. What went with them is missing, and fetched at the next prefetch. The caller is alone, in a
+    /// transaction.
+    private func removeDanglingRows() throws(StoreError) {
         try execute(
             """
             REINDEX;

@@ -3,11 +3,12 @@ internal import Glibc
 internal import System
 internal import Web
 
-/// What the database has, once more and line by line, beside the bodies: a database that is damaged, cut or gone is made
-/// anew from it. Lists and tables of links are not in it: bodies are read again for them.
+/// What the database has, once more and line by line, beside the bodies: a database that is damaged, cut or
+/// gone is made anew from it. Lists and tables of links are not in it: bodies are read again for them.
 ///
-/// A line is a JSON object behind a checksum, so that damage costs the lines that it hit. Lines are written before the rows
-/// are committed; what a killed run wrote without a commit names bodies that are not there. It belongs to the writer's thread.
+/// A line is a JSON object behind a checksum, so that damage costs the lines that it hit. Lines are written
+/// before the rows are committed; what a killed run wrote without a commit names bodies that are not there.
+/// It belongs to the writer's thread.
 final class Journal {
     private let folder: StoreFolder
     private var file: File?
@@ -42,7 +43,8 @@ final class Journal {
         note(
             JournalLine.Response(
                 href: response.href, visit: visit, request: response.request.text, variant: response.variant,
-                status: Int64(response.status), role: Int64(response.role), flags: Int64(response.flags.rawValue),
+                status: Int64(response.status), role: Int64(response.role),
+                flags: Int64(response.flags.rawValue),
                 requested: response.requested, fetched: response.fetched, type: response.type,
                 referrer: response.referrer, fields: response.fields, sha256: body?.sha256, form: body?.form))
     }
@@ -78,8 +80,8 @@ final class Journal {
         try StoreError.wrapping { () throws(SystemError) in try file?.write(waiting) }
     }
 
-    /// Writes all that the database has to a file of its own, after which those before it are nobody's, but for those that
-    /// other writers hold.
+    /// Writes all that the database has to a file of its own, after which those before it are nobody's, but
+    /// for those that other writers hold.
     func renew(_ write: (Journal) throws(StoreError) -> Void) throws(StoreError) {
         try StoreFolder.makeFolders(folder.journal)
         let target = folder.journal + "/" + Self.name(Int64.random(in: 1...Int64.max))
@@ -226,8 +228,8 @@ extension Connection {
         try journal.flush()
     }
 
-    /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed over. Fails when
-    /// the journal cannot be written.
+    /// What can be read of it where it is damaged: each table by itself, from both ends. The rest is passed
+    /// over. Fails when the journal cannot be written.
     func salvage(to journal: Journal) throws(StoreError) {
         func rows(_ table: String, _ columns: String, by key: String, read: (Row) -> Void) throws(StoreError) {
             var isWhole = true
@@ -280,7 +282,8 @@ extension Connection {
         try each("SELECT id, name, start, published, settings, overlay FROM site ORDER BY id") { row in
             state.sites.append(
                 JournalLine.State.Site(
-                    id: row.integer(0), name: row.text(1), start: row.text(2), published: row.optionalInteger(3),
+                    id: row.integer(0), name: row.text(1), start: row.text(2),
+                    published: row.optionalInteger(3),
                     settings: row.text(4), overlay: row.optionalInteger(5)))
         }
         try each("SELECT id, site, started, finished, base FROM visit ORDER BY id") { row in
@@ -303,7 +306,8 @@ extension JournalLine.Body {
 
     fileprivate init(_ row: Row, sha256: [UInt8], bytes: [UInt8]?) {
         self.init(
-            sha256: Hex.encode(sha256), form: row.text(0), byteCount: row.integer(1), title: row.optionalText(2),
+            sha256: Hex.encode(sha256), form: row.text(0), byteCount: row.integer(1),
+            title: row.optionalText(2),
             md5: row.optionalBlob(3).map { Hex.encode($0) },
             place: row.optionalInteger(4).map { PackPlace(pack: $0, start: row.integer(5)) }, bytes: bytes)
     }
@@ -318,7 +322,8 @@ extension JournalLine.Response {
 
     fileprivate init(_ row: Row, href: String, referrer: String?, body: (sha256: [UInt8], form: String)?) {
         self.init(
-            href: href, visit: row.integer(0), request: row.text(1), variant: row.text(2), status: row.integer(3),
+            href: href, visit: row.integer(0), request: row.text(1), variant: row.text(2),
+            status: row.integer(3),
             role: row.integer(4), flags: row.integer(5), requested: row.integer(6), fetched: row.integer(7),
             type: row.optionalText(8), referrer: referrer, fields: row.text(9),
             sha256: body.map { Hex.encode($0.sha256) }, form: body?.form)

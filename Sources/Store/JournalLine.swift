@@ -118,14 +118,16 @@ extension JournalLine.Response {
 
 extension JournalLine.Body {
     init?(_ json: JSONValue) {
-        guard let sha256 = json["body"]?.string, let form = json["form"]?.string, let size = json.integer("size")
+        guard let sha256 = json["body"]?.string, let form = json["form"]?.string,
+            let size = json.integer("size")
         else { return nil }
         var place: PackPlace?
         if let pack = json.integer("pack"), let start = json.integer("start") {
             place = PackPlace(pack: pack, start: start)
         }
         self.init(
-            sha256: sha256, form: form, byteCount: size, title: json["title"]?.string, md5: json["md5"]?.string,
+            sha256: sha256, form: form, byteCount: size, title: json["title"]?.string,
+            md5: json["md5"]?.string,
             place: place, bytes: json["bytes"]?.string.flatMap { Base64.decode($0) })
     }
 
@@ -147,7 +149,8 @@ extension JournalLine.Body {
 
 extension JournalLine.State {
     init?(_ json: JSONValue) {
-        guard let time = json.integer("time"), let sites = json["sites"]?.array, let visits = json["visits"]?.array
+        guard let time = json.integer("time"), let sites = json["sites"]?.array,
+            let visits = json["visits"]?.array
         else { return nil }
         self.init(
             time: time, sites: sites.compactMap { Site($0) }, visits: visits.compactMap { Visit($0) },
@@ -166,7 +169,8 @@ extension JournalLine.State {
 
 extension JournalLine.State.Site {
     init?(_ json: JSONValue) {
-        guard let id = json.integer("id"), let name = json["name"]?.string, let start = json["start"]?.string else {
+        guard let id = json.integer("id"), let name = json["name"]?.string, let start = json["start"]?.string
+        else {
             return nil
         }
         self.init(
@@ -188,11 +192,14 @@ extension JournalLine.State.Site {
 
 extension JournalLine.State.Visit {
     init?(_ json: JSONValue) {
-        guard let id = json.integer("id"), let site = json.integer("site"), let started = json.integer("started") else {
+        guard let id = json.integer("id"), let site = json.integer("site"),
+            let started = json.integer("started")
+        else {
             return nil
         }
         self.init(
-            id: id, site: site, started: started, finished: json.integer("finished"), base: json.integer("base"))
+            id: id, site: site, started: started, finished: json.integer("finished"),
+            base: json.integer("base"))
     }
 
     func write(to writer: inout JSONWriter) {

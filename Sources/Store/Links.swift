@@ -68,8 +68,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Adds to some URLs what they need: a page needs a style sheet that needs a font. Where one redirects to another, that
-    /// one is needed too, with what it needs.
+    /// Adds to some URLs what they need: a page needs a style sheet that needs a font. Where one redirects to
+    /// another, that one is needed too, with what it needs.
     func addNeeds(to urls: inout Set<Int64>) throws(StoreError) {
         let needs = try prepare("SELECT requisites FROM link WHERE url = ?")
         let redirects = try prepare(

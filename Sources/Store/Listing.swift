@@ -15,11 +15,11 @@ package struct ListedResponse: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site as if there
-    /// were no other. Ends early when `take` says false.
+    /// Hands over what readers get for each URL, in the order of the URLs: of the whole store, or of one site
+    /// as if there were no other. Ends early when `take` says false.
     ///
-    /// It reads a page at a time, so that neither memory nor the log of the store grows with a slow taker; what is
-    /// published meanwhile may show from there on.
+    /// It reads a page at a time, so that neither memory nor the log of the store grows with a slow taker;
+    /// what is published meanwhile may show from there on.
     package func eachListed(
         site: Int64? = nil, _ take: (ListedResponse) -> Bool
     ) throws(StoreError) {
@@ -92,19 +92,23 @@ package struct ShownResponse: Sendable {
 }
 
 extension StoreReader {
-    /// What readers get for each of the URLs, which stand in their order. Where they make up much of what is held between the
-    /// first and the last, it is read in one go: that takes a third of the time of as many look-ups.
+    /// What readers get for each of the URLs, which stand in their order. Where they make up much of what is
+    /// held between the first and the last, it is read in one go: that takes a third of the time of as many
+    /// look-ups.
     package func shown(_ hrefs: [String]) throws(StoreError) -> [String: ShownResponse] {
         guard let first = hrefs.first, let last = hrefs.last else { return [:] }
         var shown: [String: ShownResponse] = [:]
         shown.reserveCapacity(hrefs.count)
         let most = Int64(hrefs.count) * 4
-        let between = try prepare("SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?)")
-            .first(.text(first), .text(last), .integer(most)) { $0.integer(0) }
+        let between = try prepare(
+            "SELECT count(*) FROM (SELECT 1 FROM url WHERE href BETWEEN ? AND ? LIMIT ?)"
+        )
+        .first(.text(first), .text(last), .integer(most)) { $0.integer(0) }
         guard let between, between < most else {
             for href in hrefs {
                 guard let response = try response(for: href) else { continue }
-                let isThere = try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
+                let isThere =
+                    try response.body.map { (body) throws(StoreError) in try self.isThere(body) } ?? false
                 shown[href] = ShownResponse(
                     visit: response.visit, status: response.status, body: response.body, isThere: isThere)
             }
@@ -171,7 +175,8 @@ extension HeldEntry {
         \(StoredBody.columns)
         """
 
-    /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of all.
+    /// Of plain responses with their `visit` and `site`: those that readers may see, of the site ?1 or of
+    /// all.
     static let isVisible = """
         (?1 IS NULL OR site.id = ?1) AND \(Schema.isVisible("response"))
         """
@@ -209,7 +214,8 @@ package struct HeldRow: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Everything that is held under the address, whatever the visit, the request and the variant; the newest visit first.
+    /// Everything that is held under the address, whatever the visit, the request and the variant; the newest
+    /// visit first.
     package func rows(of href: String) throws(StoreError) -> [HeldRow] {
         struct Slot: Hashable {
             let request: RequestKey
@@ -236,7 +242,8 @@ extension StoreReader {
             let slot = Slot(request: response.request, variant: response.variant)
             let isShown = row.integer(20) != 0 && shown.insert(slot).inserted
             rows.append(
-                HeldRow(response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown))
+                HeldRow(
+                    response: response, site: row.text(18), referrer: row.optionalText(19), isShown: isShown))
         }
         return rows.sorted { $0.response.visit > $1.response.visit }
     }
@@ -250,8 +257,9 @@ package struct HeldSlice: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// What readers get for the first `urlCount` URLs from `start` on that stand before `end` in the order of addresses: of
-    /// one site as if there were no other, or of all. URLs that are only linked to count, and are left out.
+    /// What readers get for the first `urlCount` URLs from `start` on that stand before `end` in the order of
+    /// addresses: of one site as if there were no other, or of all. URLs that are only linked to count, and
+    /// are left out.
     package func slice(
         from start: String, before end: String, site: Int64?, urlCount: Int
     ) throws(StoreError) -> HeldSlice {
@@ -280,8 +288,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// Addresses that are held, begin with `prefix` and stand next to this one in the order of addresses: at most `count`
-    /// before it and as many behind it.
+    /// Addresses that are held, begin with `prefix` and stand next to this one in the order of addresses: at
+    /// most `count` before it and as many behind it.
     package func neighbours(
         of href: String, below prefix: String, count: Int
     ) throws(StoreError) -> [String] {
@@ -301,22 +309,26 @@ extension StoreReader {
     }
 }
 
-/// What is known of an origin by what is held of it: of the addresses between its slash and what would stand behind that.
+/// What is known of an origin by what is held of it: of the addresses between its slash and what would stand
+/// behind that.
 extension StoreReader {
     private static let mostRowsOfOrigin = 16
     /// Of an origin that is linked to everywhere, nothing need be held.
     private static let mostAddressesOfOrigin: Int64 = 10_000
 
-    /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the answers came that
-    /// readers get to plain GETs. A few are looked at, and the one that reaches least counts, since any of them may be what
-    /// asks. Nil when nothing is held, and where that takes long to tell.
+    /// How far the pages of an origin may lead, such as those of `https://example.com`: from where the
+    /// answers came that readers get to plain GETs. A few are looked at, and the one that reaches least
+    /// counts, since any of them may be what asks. Nil when nothing is held, and where that takes long to
+    /// tell.
     package func leastReach(ofOrigin origin: String) throws(StoreError) -> ResponseFlags? {
         var least: ResponseFlags?
         var last: Int64?
         var count = 0
         // CROSS JOIN keeps SQLite at the order of the addresses' index.
         let behind = origin + Self.behindSlash
-        let end = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?").first(
+        let end = try prepare(
+            "SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1 OFFSET ?"
+        ).first(
             .text(origin + "/"), .text(behind), .integer(Self.mostAddressesOfOrigin)
         ) { $0.text(0) }
         let search = try prepare(
@@ -342,7 +354,8 @@ extension StoreReader {
         return least
     }
 
-    /// Calls `read` once for each origin of which anything is held, going from one to the next over the addresses' index.
+    /// Calls `read` once for each origin of which anything is held, going from one to the next over the
+    /// addresses' index.
     package func eachOrigin(_ read: (String) -> Void) throws(StoreError) {
         let next = try prepare("SELECT href FROM url WHERE href >= ? AND href < ? ORDER BY href LIMIT 1")
         let isHeld = try prepare(

@@ -8,14 +8,16 @@ package struct FoundResponse: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in their order.
+    /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in
+    /// their order.
     package func find(
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules()
     ) throws(StoreError) -> FoundResponse? {
         let busters = rules.busters(of: url)
         let dropsQuery = rules.dropsQuery(of: url)
         for candidate in LookupCandidate.all(for: url, busters: busters, dropsQuery: dropsQuery) {
-            guard let response = try response(for: candidate.url.href, request: request, fields: fields) else {
+            guard let response = try response(for: candidate.url.href, request: request, fields: fields)
+            else {
                 continue
             }
             if candidate.change.contains(.slash), try !isRedirect(from: url, to: candidate.url) { continue }
@@ -28,7 +30,8 @@ extension StoreReader {
         return try findSearchPage(for: url, request: request, fields: fields)
     }
 
-    /// Another version of the URL, where its query says that there are others, or a rule does: the one that came last.
+    /// Another version of the URL, where its query says that there are others, or a rule does: the one that
+    /// came last.
     private func findVersion(
         of url: WebURL, request: RequestKey, fields: HTTPFields?,
         by common: (WebURL) -> (url: WebURL, change: LookupCandidate.Change)?
@@ -38,10 +41,13 @@ extension StoreReader {
         let start = asked.url.href.prefix { $0 != "?" }
         var versions: [String] = []
         try eachRow(
-            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"), .text(start + "@"),
+            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(start + "?"),
+            .text(start + "@"),
             .integer(Self.mostVersions)
         ) { row in
-            if let other = WebURL(row.text(0)).flatMap(common), other.url == asked.url { versions.append(row.text(0)) }
+            if let other = WebURL(row.text(0)).flatMap(common), other.url == asked.url {
+                versions.append(row.text(0))
+            }
         }
         var newest: StoredResponse?
         for href in versions {
@@ -65,7 +71,8 @@ extension StoreReader {
             ) { row in
                 let location = HTTPFields(block: row.text(0).utf8.span)["Location"]
                 let led = location.flatMap { WebURL($0, base: candidate.url) }?.withoutFragment
-                let isThere = led?.host == target.host && led?.port == target.port && led?.target == target.target
+                let isThere =
+                    led?.host == target.host && led?.port == target.port && led?.target == target.target
                 isRedirect = isRedirect || isThere
             }
         }
@@ -73,13 +80,13 @@ extension StoreReader {
     }
 }
 
-/// Static pages that search, such as a manual's `search.html?q=jam`: a server gives the same page whatever the query is, and
-/// its scripts read that.
+/// Static pages that search, such as a manual's `search.html?q=jam`: a server gives the same page whatever
+/// the query is, and its scripts read that.
 extension StoreReader {
-    /// The page without its query, where it answers any. That is proven by another query that was answered with the very same
-    /// body, and disproven by one that was not; else it is the page's own script, or one that it needs, that reads the query,
-    /// and a name by which no server does.
-    func findSearchPage(
+    /// The page without its query, where it answers any. That is proven by another query that was answered
+    /// with the very same body, and disproven by one that was not; else it is the page's own script, or one
+    /// that it needs, that reads the query, and a name by which no server does.
+    private func findSearchPage(
         for url: WebURL, request: RequestKey, fields: HTTPFields?
     ) throws(StoreError) -> FoundResponse? {
         // A front page is asked for with all kinds of queries, some of which lead to other pages.
@@ -116,7 +123,8 @@ extension StoreReader {
         var others: [String] = []
         // "@" follows the question mark.
         try eachRow(
-            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(page.href + "?"), .text(page.href + "@"),
+            "SELECT href FROM url WHERE href >= ? AND href < ? LIMIT ?", .text(page.href + "?"),
+            .text(page.href + "@"),
             .integer(Self.mostQueries)
         ) { others.append($0.text(0)) }
         var isProven = false
@@ -129,7 +137,8 @@ extension StoreReader {
         return Self.isStatic(page.path) ? try readsQuery(response, body) : false
     }
 
-    /// A file by its name, or a search by its own: a script may look at the address of any page for its own ends.
+    /// A file by its name, or a search by its own: a script may look at the address of any page for its own
+    /// ends.
     private static func isStatic(_ path: String) -> Bool {
         let path = path.lowercased()
         let name = path.utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) } ?? ""
@@ -155,7 +164,7 @@ extension StoreReader {
     }
 
     /// `location.search`, or the parameters of a URL.
-    static func readsQuery(_ script: [UInt8]) -> Bool {
+    private static func readsQuery(_ script: [UInt8]) -> Bool {
         script.withUnsafeBytes { script in
             ["location.search", ".searchParams"].contains { (word: StaticString) in
                 contains(word, script)

@@ -1,7 +1,8 @@
 internal import Glibc
 package import System
 
-/// A thread that sleeps until the kernel says that programs wait for memory, and then has some of ours given back.
+/// A thread that sleeps until the kernel says that programs wait for memory, and then has some of ours given
+/// back.
 package final class MemoryPressure: Sendable {
     private let stopSignal: StopSignal
     private let thread: NamedThread
@@ -9,7 +10,8 @@ package final class MemoryPressure: Sendable {
     /// Nil where there is nothing to watch.
     ///
     /// - Parameters:
-    ///   - pause: how long files that wake nobody are left unread, and those that do are not listened to again, in ms.
+    ///   - pause: how long files that wake nobody are left unread, and those that do are not listened to
+    ///     again, in ms.
     ///   - held: how many bytes there are to give back; called on the thread, as `shrink` is.
     ///   - shrink: gives back all but so many bytes.
     package init?(
@@ -66,8 +68,10 @@ package final class MemoryPressure: Sendable {
     }
 }
 
-/// Decides how much of what is kept in memory goes when programs have to wait for memory: half, then half of the rest, for
-/// as long as they do. What was given back comes again by use, once they no longer do.
+// MARK: - PressureRelief
+
+/// Decides how much of what is kept in memory goes when programs have to wait for memory: half, then half of
+/// the rest, for as long as they do. What was given back comes again by use, once they no longer do.
 package struct PressureRelief: Sendable, Equatable {
     /// What the kernel says of the programs that wait.
     package enum Sign: Sendable, Equatable {
@@ -103,7 +107,10 @@ package struct PressureRelief: Sendable, Equatable {
     }
 }
 
-/// A file of the kernel's that tells how long programs have waited for memory (PSI). Closed with the last reference.
+// MARK: - PressureFile
+
+/// A file of the kernel's that tells how long programs have waited for memory (PSI). Closed with the last
+/// reference.
 package final class PressureFile: Sendable {
     package enum Manner: Sendable {
         /// It wakes who polls it.
@@ -115,8 +122,8 @@ package final class PressureFile: Sendable {
     let descriptor: Int32
     let manner: Manner
 
-    /// To be woken when some program has waited for 150 ms of two seconds. Who is not privileged may only ask for
-    /// multiples of two seconds.
+    /// To be woken when some program has waited for 150 ms of two seconds. Who is not privileged may only ask
+    /// for multiples of two seconds.
     private static let trigger: StaticString = "some 150000 2000000"
 
     /// Owns the descriptor from here on.
@@ -135,7 +142,9 @@ package final class PressureFile: Sendable {
         if woken >= 0 {
             // With the byte that ends it, as the kernel wants it.
             let size = trigger.utf8CodeUnitCount + 1
-            if write(woken, trigger.utf8Start, size) == size { return PressureFile(descriptor: woken, manner: .wakes) }
+            if write(woken, trigger.utf8Start, size) == size {
+                return PressureFile(descriptor: woken, manner: .wakes)
+            }
             close(woken)
         }
         let read = Glibc.open(path, O_RDONLY | O_CLOEXEC)
@@ -145,7 +154,8 @@ package final class PressureFile: Sendable {
         return file.average() == nil ? nil : file
     }
 
-    /// The machine's, and that of our own control group, whose limit may be nearer. None where the kernel tells nothing.
+    /// The machine's, and that of our own control group, whose limit may be nearer. None where the kernel
+    /// tells nothing.
     package static func ofThisProcess() -> [PressureFile] {
         var paths = ["/proc/pressure/memory"]
         if let group = controlGroup() {
@@ -164,7 +174,9 @@ package final class PressureFile: Sendable {
     package static func average(in bytes: Span<UInt8>) -> Int? {
         let prefix: StaticString = "some avg10="
         let start = prefix.utf8CodeUnitCount
-        guard bytes.count > start, (0..<start).allSatisfy({ bytes[$0] == prefix.utf8Start[$0] }) else { return nil }
+        guard bytes.count > start, (0..<start).allSatisfy({ bytes[$0] == prefix.utf8Start[$0] }) else {
+            return nil
+        }
         var (value, decimals): (Int, Int?) = (0, nil)
         for index in start..<bytes.count where decimals != 2 {
             switch bytes[index] {

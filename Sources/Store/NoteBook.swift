@@ -1,7 +1,7 @@
 internal import Web
 
-/// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to the store nor
-/// makes them wait, and readers of the store see no change. It belongs to one thread.
+/// What a server notes of those who ask it, in a database of its own: it neither waits for those who write to
+/// the store nor makes them wait, and readers of the store see no change. It belongs to one thread.
 package final class NoteBook {
     let connection: Connection
     private let addServed: Statement
@@ -16,7 +16,8 @@ package final class NoteBook {
             connection = try Self.connect(folder)
         }
         addServed = try connection.prepare(
-            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)")
+            "INSERT INTO served (url, at) VALUES (?, ?) ON CONFLICT (url) DO UPDATE SET at = max(at, excluded.at)"
+        )
     }
 
     /// Nil where nobody has taken notes yet.
@@ -68,7 +69,7 @@ package final class NoteBook {
 }
 
 extension NoteBook {
-    static let missTable = """
+    private static let missTable = """
         CREATE TABLE IF NOT EXISTS miss (
             href TEXT NOT NULL,
             method TEXT NOT NULL,
@@ -87,7 +88,7 @@ extension NoteBook {
     private static let laterColumns = ["reach INTEGER NOT NULL DEFAULT 0", "origin TEXT"]
 
     /// An earlier larder's table gets what it lacks.
-    static func addLaterColumns(_ connection: Connection) throws(StoreError) {
+    private static func addLaterColumns(_ connection: Connection) throws(StoreError) {
         guard try !hasLaterColumns(connection) else { return }
         try connection.transaction { () throws(StoreError) in
             // Somebody else may have been quicker.
@@ -100,7 +101,8 @@ extension NoteBook {
         try connection.integer("SELECT count(*) FROM pragma_table_info('miss') WHERE name = 'reach'") > 0
     }
 
-    /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are forgotten.
+    /// Whoever can make a browser ask can make it ask for anything: beyond so many, the longest past are
+    /// forgotten.
     package static let mostMisses = 10_000
 
     /// Adds to what was noted of the same URLs before.
@@ -118,7 +120,8 @@ extension NoteBook {
                 """)
             for miss in misses {
                 try add.run(
-                    .text(miss.href), .text(miss.method), .optional(miss.referrer), .integer(miss.isPage ? 1 : 0),
+                    .text(miss.href), .text(miss.method), .optional(miss.referrer),
+                    .integer(miss.isPage ? 1 : 0),
                     .integer(Int64(miss.from.rawValue)), .optional(miss.origin), .integer(Int64(miss.count)),
                     .integer(miss.first), .integer(miss.last))
             }
@@ -163,11 +166,13 @@ extension NoteBook {
         return misses
     }
 
-    /// What a prefetch of sites on these hosts is to fetch: what was missed there, and what pages there asked of others.
+    /// What a prefetch of sites on these hosts is to fetch: what was missed there, and what pages there asked
+    /// of others.
     package func misses(for hosts: Set<String>) throws(StoreError) -> [Miss] {
         func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
         return try misses().filter { miss in
-            miss.method == "GET" && (isThere(miss.href) || !miss.isPage && miss.referrer.map(isThere) ?? false)
+            miss.method == "GET"
+                && (isThere(miss.href) || !miss.isPage && miss.referrer.map(isThere) ?? false)
         }
     }
 
@@ -184,6 +189,8 @@ extension NoteBook {
     }
 }
 
+// MARK: - Miss
+
 /// Something that was asked of a server and is not held.
 package struct Miss: Sendable, Equatable {
     package let href: String
@@ -193,8 +200,8 @@ package struct Miss: Sendable, Equatable {
     package var referrer: String?
     /// Whether a person went there; else a page needs it.
     package var isPage: Bool
-    /// From where the page came that asked, so that its miss leads no nearer than its links: of `ResponseFlags.ofReach`,
-    /// with `.fromThisMachine` where a person asked.
+    /// From where the page came that asked, so that its miss leads no nearer than its links: of
+    /// `ResponseFlags.ofReach`, with `.fromThisMachine` where a person asked.
     package var from: ResponseFlags
     /// The original origin of the page that asked by CORS.
     package var origin: String?
@@ -250,7 +257,7 @@ package struct BundleVerdict: Sendable, Equatable {
 }
 
 extension NoteBook {
-    static let verdictTable = """
+    private static let verdictTable = """
         CREATE TABLE IF NOT EXISTS verdict (
             id INTEGER PRIMARY KEY,
             href TEXT NOT NULL,
@@ -278,7 +285,8 @@ extension NoteBook {
         try connection.transaction { () throws(StoreError) in
             for verdict in verdicts {
                 try add.run(
-                    .text(verdict.href), .blob(verdict.sha256), .text(verdict.name), .optional(verdict.detail),
+                    .text(verdict.href), .blob(verdict.sha256), .text(verdict.name),
+                    .optional(verdict.detail),
                     .integer(verdict.isGood ? 1 : 0))
                 try forget.run(.text(verdict.href), .integer(Int64(Self.mostVersions)))
             }
@@ -301,7 +309,7 @@ extension NoteBook {
 
 /// Marks of whoever found bodies damaged on the disk, so that the next who fetches for them loads them again.
 extension NoteBook {
-    static let damageTable = """
+    private static let damageTable = """
         CREATE TABLE IF NOT EXISTS damage (sha256 BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;
 
         """
@@ -325,7 +333,10 @@ extension NoteBook {
     }
 }
 
-/// The bodies that are marked as damaged, each looked at before it is called so: it may have been mended since.
+// MARK: - DamageMarks
+
+/// The bodies that are marked as damaged, each looked at before it is called so: it may have been mended
+/// since.
 package struct DamageMarks {
     private let folder: StoreFolder
     private var marked: Set<[UInt8]>
@@ -357,7 +368,8 @@ package struct DamageMarks {
 }
 
 extension StoreReader {
-    /// Whether the URL has answers to several kinds of requests, so that what was given to one need not suit the next.
+    /// Whether the URL has answers to several kinds of requests, so that what was given to one need not suit
+    /// the next.
     package func hasVariants(_ response: StoredResponse) throws(StoreError) -> Bool {
         guard !response.variant.isEmpty else { return false }
         let count = try prepare("SELECT count(DISTINCT variant) FROM response WHERE url = ? AND request = ?")
@@ -382,7 +394,8 @@ extension StoreReader {
         try prepare("SELECT 1 FROM url WHERE href = ?").first(.text(href)) { _ in true } ?? false
     }
 
-    /// Some of the addresses whose bodies link to this one: as many as are found without looking through the whole store.
+    /// Some of the addresses whose bodies link to this one: as many as are found without looking through the
+    /// whole store.
     package func fewReferrers(of href: String, count: Int = 8) throws(StoreError) -> [String] {
         let number = try prepare("SELECT id FROM url WHERE href = ?").first(.text(href)) { $0.integer(0) }
         guard let number else { return [] }
@@ -399,8 +412,8 @@ extension StoreReader {
 }
 
 extension StoreReader {
-    /// What servers of this store were asked for and did not hold, by address. Empty as well where this user may not look
-    /// into their notes.
+    /// What servers of this store were asked for and did not hold, by address. Empty as well where this user
+    /// may not look into their notes.
     package func notedMisses() throws(StoreError) -> [Miss] {
         do throws(StoreError) {
             return try NoteBook.ifAny(folder)?.misses() ?? []

@@ -74,7 +74,8 @@ extension StoreWriter {
             try eachRow(
                 "SELECT 1 FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value)
             ) { _ in isThere = true }
-            try run("DELETE FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value))
+            try run(
+                "DELETE FROM pin WHERE kind = ? AND value = ?", .text(pin.kind.rawValue), .text(pin.value))
         }
         if isThere { try noteState() }
         return isThere
@@ -94,8 +95,8 @@ package struct PinCover: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// What each group of pins covers of all that is held: what it names, with everything that this needs, and what that
-    /// needs in turn.
+    /// What each group of pins covers of all that is held: what it names, with everything that this needs,
+    /// and what that needs in turn.
     package func covers(of groups: [[Pin]]) throws(StoreError) -> [PinCover] {
         let sets = groups.map(PinSet.init)
         var held: Set<Int64> = []

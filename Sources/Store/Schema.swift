@@ -6,8 +6,8 @@ enum Schema {
     static let applicationID: Int64 = 0x6c72_6472
     static let version: Int64 = 4
 
-    /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays as it is:
-    /// `Migration` is for those who hold the store alone.
+    /// Makes an empty database ours, or checks that it is ours and not newer than we are. An older one stays
+    /// as it is: `Migration` is for those who hold the store alone.
     static func prepare(_ connection: Connection) throws(StoreError) {
         if try isEmpty(connection) {
             // The page size only takes while the file is empty, and before it goes to WAL.
@@ -16,7 +16,8 @@ enum Schema {
             // Another process may have set it up since we looked.
             if try connection.integer("PRAGMA user_version") == 0 {
                 try connection.execute(
-                    tables + views + "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);",
+                    tables + views
+                        + "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);",
                     doing: "set up")
             }
             try connection.execute("COMMIT", doing: "set up")
@@ -39,7 +40,9 @@ enum Schema {
     static func checkOurs(_ connection: Connection) throws(StoreError) -> Int64 {
         guard try connection.integer("PRAGMA application_id") == applicationID else {
             let folder = StoreFolder(ofDatabase: connection.path)
-            if !folder.journalFiles.isEmpty { throw folder.lostDatabase("its beginning is not that of a larder") }
+            if !folder.journalFiles.isEmpty {
+                throw folder.lostDatabase("its beginning is not that of a larder")
+            }
             throw StoreError(.unusable, doing: "open", path: connection.path, detail: "it is not a larder")
         }
         let found = try connection.integer("PRAGMA user_version")
@@ -52,16 +55,16 @@ enum Schema {
         return found
     }
 
-    /// What a site shows are its visits up to the published one and, on top of it, the overlay: what servers loaded since,
-    /// in a visit that lies over its `base`.
+    /// What a site shows are its visits up to the published one and, on top of it, the overlay: what servers
+    /// loaded since, in a visit that lies over its `base`.
     ///
-    /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells apart; where it
-    /// varies, to the fields in `variant`. A body is content as it is read (`form`: format and character set), shared by
-    /// every response that has it; its bytes are in a pack, from `start` on, or stand apart, so that counting bodies does not
-    /// read them: in `content`, or in a file of their own.
+    /// A response is what an URL answered in a visit: to a plain GET, or to the request that `request` tells
+    /// apart; where it varies, to the fields in `variant`. A body is content as it is read (`form`: format
+    /// and character set), shared by every response that has it; its bytes are in a pack, from `start` on, or
+    /// stand apart, so that counting bodies does not read them: in `content`, or in a file of their own.
     ///
-    /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that a number is
-    /// found in them without reading them as a list.
+    /// What a body at an URL links to are lists of URLs' numbers with a comma before and after each, so that
+    /// a number is found in them without reading them as a list.
     static let tables = """
         CREATE TABLE site (
             id INTEGER PRIMARY KEY,
@@ -148,8 +151,8 @@ enum Schema {
 
         """
 
-    /// Whether readers may see a response, with its `site` joined to it. One that was never published shows what its first
-    /// visit has so far.
+    /// Whether readers may see a response, with its `site` joined to it. One that was never published shows
+    /// what its first visit has so far.
     static func isVisible(_ response: String) -> String {
         "(site.published IS NULL OR \(response).visit <= site.published OR \(response).visit = site.overlay)"
     }
@@ -195,6 +198,8 @@ enum Schema {
         """
 }
 
+// MARK: - Migration
+
 /// Leads a database from each earlier version to the current one, in one transaction.
 ///
 /// Whoever calls holds the store alone: another larder's prepared statements would not know what they find.
@@ -208,7 +213,8 @@ enum Migration {
         try connection.execute("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;", doing: "bring up to date")
         do {
             for step in try Schema.checkOurs(connection)..<Schema.version { try run(step, connection) }
-            try connection.execute("PRAGMA user_version = \(Schema.version); COMMIT;", doing: "bring up to date")
+            try connection.execute(
+                "PRAGMA user_version = \(Schema.version); COMMIT;", doing: "bring up to date")
         } catch {
             // The first error is the one that tells.
             try? connection.execute("ROLLBACK")

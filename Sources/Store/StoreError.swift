@@ -46,7 +46,8 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     package init(_ error: SystemError) {
         let told = StoreError(error.code, doing: error.doing, path: error.subject)
-        self.init(told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
+        self.init(
+            told.reason, doing: error.doing, path: error.subject, detail: error.reason, advice: error.advice)
     }
 
     /// What the system refuses, as the store's error.
@@ -78,10 +79,12 @@ package enum Limits {
     package static let packedBody = 1024 * 1024
     /// A pack of this size is not appended to any more.
     static let packSize: Int64 = 256 * 1024 * 1024
-    /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or after this time.
+    /// A transaction is committed when so many bytes of bodies, or so many rows and links, are in it, or
+    /// after this time.
     static let openBodyBytes = 32 * 1024 * 1024
     static let openRowBytes = 1024 * 1024
-    /// What a writer keeps of the database in memory: what does not fit is written more than once in a transaction.
+    /// What a writer keeps of the database in memory: what does not fit is written more than once in a
+    /// transaction.
     static let writerCacheKiB = 8 * 1024
     /// What a reader keeps at most. With SQLite's own 2 MB a list of 10,000 URLs reads each page 40 times.
     static let readerCacheKiB = 8 * 1024
@@ -90,7 +93,8 @@ package enum Limits {
     static let queuedBytes = 2 * 1024 * 1024
     /// An interrupted visit is gone on with for so long; afterwards its site is visited anew.
     static let secondsToContinue: Int64 = 24 * 60 * 60
-    /// The same of one that ended by a limit, and is served as far as it came: a large site may take some nights.
+    /// The same of one that ended by a limit, and is served as far as it came: a large site may take some
+    /// nights.
     static let secondsToGoBeyond: Int64 = 14 * 24 * 60 * 60
     /// How long a connection waits for another process to let go of the database.
     static let busyMilliseconds = 10_000

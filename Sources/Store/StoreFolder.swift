@@ -54,8 +54,9 @@ package struct StoreFolder: Sendable, Equatable {
         [database, notes].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
     }
 
-    /// Takes from others what they may do with a store of which earlier larders let them read everything: it may hold what
-    /// was fetched with its owner's cookies. Nothing gets wider, and what is another user's stays as it is.
+    /// Takes from others what they may do with a store of which earlier larders let them read everything: it
+    /// may hold what was fetched with its owner's cookies. Nothing gets wider, and what is another user's
+    /// stays as it is.
     ///
     /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
     func tighten() {
@@ -66,7 +67,9 @@ package struct StoreFolder: Sendable, Equatable {
 
     private static func tighten(_ path: String) {
         var status = stat()
-        guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT != S_IFLNK else { return }
+        guard lstat(path, &status) == 0, status.st_uid == geteuid(), status.st_mode & S_IFMT != S_IFLNK else {
+            return
+        }
         // Where it fails, the file system knows no modes.
         if status.st_mode & 0o077 != 0 { chmod(path, status.st_mode & 0o7700) }
     }

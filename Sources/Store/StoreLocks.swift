@@ -1,7 +1,8 @@
 internal import Glibc
 internal import System
 
-/// The locks of a store, a byte of one file each: byte 0 is shared by everyone who writes, byte N is the site N.
+/// The locks of a store, a byte of one file each: byte 0 is shared by everyone who writes, byte N is the site
+/// N.
 ///
 /// The kernel lets go of them when the process ends, however it ends, so that no stale lock is ever left.
 struct StoreLocks: ~Copyable {
@@ -15,8 +16,9 @@ struct StoreLocks: ~Copyable {
         }
     }
 
-    /// Closes a store to others that an earlier larder made, or that is being made in a folder which was there. Once, when
-    /// somebody first opens it to write: its tables tell nothing of modes, and who opens it to others later means that.
+    /// Closes a store to others that an earlier larder made, or that is being made in a folder which was
+    /// there. Once, when somebody first opens it to write: its tables tell nothing of modes, and who opens it
+    /// to others later means that.
     func tightenOnce() {
         guard file.byteCount == 0 else { return }
         folder.tighten()
@@ -51,8 +53,8 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever comes meanwhile
-    /// waits for it.
+    /// From here on others see that this one writes. Calls `ifAlone` first when nobody else does; whoever
+    /// comes meanwhile waits for it.
     func join(ifAlone: () throws(StoreError) -> Void) throws(StoreError) {
         if try lock(Task.pausing.rawValue, F_WRLCK) {
             if try lock(0, F_WRLCK) { try ifAlone() }
@@ -61,7 +63,8 @@ struct StoreLocks: ~Copyable {
         _ = try lock(0, F_RDLCK, waiting: true)
     }
 
-    /// Runs `body` while nobody else writes; whoever comes meanwhile waits. Fails with `.busy` when somebody is at work.
+    /// Runs `body` while nobody else writes; whoever comes meanwhile waits. Fails with `.busy` when somebody
+    /// is at work.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         guard try lock(0, F_WRLCK) else {
             throw StoreError(.busy, doing: doing, path: folder.path, detail: "a prefetch is running")
@@ -71,9 +74,11 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// The same where those who write let go when they are asked to: they do between two transactions, and go on when `body`
-    /// is done, of which they know no more than that. `body` is told whether there are such.
-    func aloneForAWhile(doing: String, _ body: (_ isBeside: Bool) throws(StoreError) -> Void) throws(StoreError) {
+    /// The same where those who write let go when they are asked to: they do between two transactions, and go
+    /// on when `body` is done, of which they know no more than that. `body` is told whether there are such.
+    func aloneForAWhile(doing: String, _ body: (_ isBeside: Bool) throws(StoreError) -> Void)
+        throws(StoreError)
+    {
         if try lock(0, F_WRLCK) {
             let result = Result { () throws(StoreError) in try body(false) }
             _ = try lock(0, F_RDLCK)
@@ -103,7 +108,8 @@ struct StoreLocks: ~Copyable {
         return false
     }
 
-    /// Lets go for somebody who wants to be alone, between two transactions; returns when that is over. False when nobody does.
+    /// Lets go for somebody who wants to be alone, between two transactions; returns when that is over. False
+    /// when nobody does.
     func pauseIfAsked(_ willPause: () -> Void) throws(StoreError) -> Bool {
         if try lock(Task.collecting.rawValue, F_RDLCK) {
             _ = try lock(Task.collecting.rawValue, F_UNLCK)
@@ -126,7 +132,8 @@ struct StoreLocks: ~Copyable {
         return false
     }
 
-    /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.
+    /// Waits until everybody who looked up a body's place before has read it; false where that takes more
+    /// than a second.
     func waitForReaders() throws(StoreError) -> Bool {
         for _ in 0..<1000 {
             if try lock(Task.reading.rawValue, F_WRLCK) { return try lock(Task.reading.rawValue, F_UNLCK) }
@@ -138,7 +145,8 @@ struct StoreLocks: ~Copyable {
     /// Holds a site for one prefetch at a time. Fails with `.busy` when another run has it.
     func hold(site: Int64, named name: String) throws(StoreError) {
         guard try lock(site, F_WRLCK) else {
-            throw StoreError(.busy, doing: "prefetch", path: name, detail: "another prefetch of this site is running")
+            throw StoreError(
+                .busy, doing: "prefetch", path: name, detail: "another prefetch of this site is running")
         }
     }
 
@@ -170,14 +178,16 @@ struct StoreLocks: ~Copyable {
         return true
     }
 
-    /// F_OFD_SETLK and F_OFD_SETLKW, which Glibc hides behind _GNU_SOURCE: unlike F_SETLK they also keep two runs in one
-    /// process apart.
+    /// F_OFD_SETLK and F_OFD_SETLKW, which Glibc hides behind _GNU_SOURCE: unlike F_SETLK they also keep two
+    /// runs in one process apart.
     private static let setLockOfDescription: Int32 = 37
     private static let waitForLockOfDescription: Int32 = 38
 }
 
-/// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their room back, waits
-/// for those who may still know them by their earlier places.
+// MARK: - ReadersLock
+
+/// Keeps the places of bodies as they are while somebody reads from there: who moves bodies, or gives their
+/// room back, waits for those who may still know them by their earlier places.
 struct ReadersLock: ~Copyable {
     private let file: File?
     private let folder: StoreFolder

@@ -28,8 +28,8 @@ package enum BodyWish: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// URLs that readers get, of one site or of all, whose bodies are as wished: at most `limit` behind `place`, and looking
-    /// at no more than `bodyCount` bodies.
+    /// URLs that readers get, of one site or of all, whose bodies are as wished: at most `limit` behind
+    /// `place`, and looking at no more than `bodyCount` bodies.
     package func find(
         _ wish: BodyWish, site: Int64?, after place: BodyPlace = .start, bodyCount: Int64, limit: Int
     ) throws(StoreError) -> Findings<BodyPlace> {
@@ -61,14 +61,16 @@ extension StoreReader {
         if found.isFull, let last = found.entries.last, let body = last.body {
             findings.next = BodyPlace(body: body.id, url: last.url)
         } else {
-            let isMore = try prepare("SELECT 1 FROM body WHERE id >= ? LIMIT 1").first(.integer(end)) { _ in true }
+            let isMore = try prepare("SELECT 1 FROM body WHERE id >= ? LIMIT 1").first(.integer(end)) { _ in
+                true
+            }
             findings.next = isMore == nil ? nil : BodyPlace(body: end, url: 0)
         }
         return findings
     }
 
-    /// URLs that readers get, of one site or of all, with these words in their address and not in their title: at most
-    /// `limit` behind `place`, and looking at no more than `urlCount` URLs.
+    /// URLs that readers get, of one site or of all, with these words in their address and not in their
+    /// title: at most `limit` behind `place`, and looking at no more than `urlCount` URLs.
     package func find(
         address words: String, notTitled title: String, site: Int64?, after place: String = "", urlCount: Int,
         limit: Int

@@ -25,8 +25,8 @@ package enum LinkList: String, Sendable, CaseIterable {
 }
 
 extension StoreReader {
-    /// What the bodies that a site shows link to and nobody has ever fetched, looking through the links of at most `count`
-    /// bodies behind the URL of this number. Gives at most `limit` of them by name.
+    /// What the bodies that a site shows link to and nobody has ever fetched, looking through the links of at
+    /// most `count` bodies behind the URL of this number. Gives at most `limit` of them by name.
     package func unheld(
         _ list: LinkList, site: Int64, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> UnheldTargets {
@@ -58,14 +58,16 @@ extension StoreReader {
         }
         result.count = unheld.count
         for target in unheld.sorted(by: { ($1.count, $0.number) < ($0.count, $1.number) }).prefix(limit) {
-            guard let href = try address(of: target.number), let asker = try address(of: target.first) else { continue }
+            guard let href = try address(of: target.number), let asker = try address(of: target.first) else {
+                continue
+            }
             result.targets.append(UnheldTarget(href: href, askers: target.count, asker: asker))
         }
         return result
     }
 
-    /// The URLs whose bodies link to this one, shown or not, in the order of their numbers: at most `limit`, and looking
-    /// through the links of at most `count` bodies behind the URL of the number `start`.
+    /// The URLs whose bodies link to this one, shown or not, in the order of their numbers: at most `limit`,
+    /// and looking through the links of at most `count` bodies behind the URL of the number `start`.
     package func linkers(
         to href: String, after start: Int64 = 0, count: Int, limit: Int
     ) throws(StoreError) -> (hrefs: [String], next: Int64?) {

@@ -22,7 +22,9 @@ package final class StoreReader {
     /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
     package init(_ folder: StoreFolder) throws(StoreError) {
         guard folder.exists else {
-            if folder.hasRemains { throw folder.lostDatabase("it is gone, and what it told of is still there") }
+            if folder.hasRemains {
+                throw folder.lostDatabase("it is gone, and what it told of is still there")
+            }
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder")
         }
         self.folder = folder
@@ -89,7 +91,9 @@ package final class StoreReader {
     private static func connect(_ folder: StoreFolder) throws(StoreError) -> Connection {
         let connection = try Connection(folder.database, access: folder.isSealed ? .sealed : .readOnly)
         guard try !Schema.isEmpty(connection) else {
-            if folder.hasRemains { throw folder.lostDatabase("it is empty, and what it told of is still there") }
+            if folder.hasRemains {
+                throw folder.lostDatabase("it is empty, and what it told of is still there")
+            }
             throw StoreError(.missing, doing: "open", path: folder.path, detail: "there is no larder yet")
         }
         guard try Migration.isNeeded(connection) else { return connection }
@@ -105,8 +109,8 @@ package final class StoreReader {
 
     /// What the published visits answer for the URL; nil when none holds it.
     ///
-    /// Where the answer varies, it is the newest that was given to a request with these fields, or else the newest of all:
-    /// `suits` tells.
+    /// Where the answer varies, it is the newest that was given to a request with these fields, or else the
+    /// newest of all: `suits` tells.
     package func response(
         for href: String, request: RequestKey = .get, fields: HTTPFields? = nil
     ) throws(StoreError) -> StoredResponse? {
@@ -129,8 +133,8 @@ package final class StoreReader {
         return fitting ?? newest
     }
 
-    /// Finds answers as of a visit for as long as `body` runs: of its site what it had up to then, and of other sites what
-    /// readers see of them now.
+    /// Finds answers as of a visit for as long as `body` runs: of its site what it had up to then, and of
+    /// other sites what readers see of them now.
     package func asOf<Result>(
         _ visit: Int64, _ body: () throws(StoreError) -> Result
     ) throws(StoreError) -> Result {
@@ -145,8 +149,8 @@ package final class StoreReader {
         try findOfVisit.first(.text(href), .integer(visit), read: StoredResponse.init)
     }
 
-    /// What readers would be shown for the URL if the visit were published: the newest that its site has up to it, or what
-    /// another site shows.
+    /// What readers would be shown for the URL if the visit were published: the newest that its site has up
+    /// to it, or what another site shows.
     package func response(for href: String, shownBy visit: Int64) throws(StoreError) -> StoredResponse? {
         let own = try findShownBy.first(
             .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
@@ -158,8 +162,8 @@ package final class StoreReader {
         try connection.integer("SELECT EXISTS (SELECT 1 FROM response)") != 0
     }
 
-    /// The body's bytes, or the file that has them. Nil for a body that is gone or not whole; whether its bytes are what they
-    /// were, only an inspection tells.
+    /// The body's bytes, or the file that has them. Nil for a body that is gone or not whole; whether its
+    /// bytes are what they were, only an inspection tells.
     package func content(of body: StoredBody) throws(StoreError) -> BodyContent? {
         guard let content = try found(body), content.byteCount == body.byteCount else { return nil }
         return content
@@ -169,13 +173,15 @@ package final class StoreReader {
     package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
         switch try place(of: body) {
         case .database(let bytes): return bytes.count == body.byteCount
-        case .pack(let place): return place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
+        case .pack(let place):
+            return place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
         case .file(let path): return BodyContent.file(path: path).byteCount == body.byteCount
         case nil: return false
         }
     }
 
-    /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is gone.
+    /// What is there of the bytes. Nil for a body that the database does not have, and for one whose pack is
+    /// gone.
     func found(_ body: StoredBody) throws(StoreError) -> BodyContent? {
         try whileReading { () throws(StoreError) in
             switch try place(of: body) {
@@ -200,7 +206,9 @@ package final class StoreReader {
 
     private func place(of body: StoredBody) throws(StoreError) -> BodyPlace? {
         try findContent.first(.integer(body.id), .blob(body.sha256)) { row in
-            if let pack = row.optionalInteger(0) { return .pack(PackPlace(pack: pack, start: row.integer(1))) }
+            if let pack = row.optionalInteger(0) {
+                return .pack(PackPlace(pack: pack, start: row.integer(1)))
+            }
             guard row.isNull(2) else { return .database(row.blob(2)) }
             return Digest(.sha256, bytes: body.sha256).map { .file(folder.bodyFile(sha256: $0.hex)) }
         } ?? nil
@@ -231,7 +239,8 @@ package final class StoreReader {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
-    /// The byte with which the body's link table begins: by which larder it was made. Nil where there is none.
+    /// The byte with which the body's link table begins: by which larder it was made. Nil where there is
+    /// none.
     package func linkVersion(of body: StoredBody) throws(StoreError) -> UInt8? {
         try findLinkVersion.first(.integer(body.id)) { $0.blob(0).first }
     }
@@ -248,7 +257,8 @@ package final class StoreReader {
         ).each(.integer(visit)) { row in read(StoredResponse(row)) }
     }
 
-    /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can only grow.
+    /// Reads more than a few rows as they are at one moment. Shortly: while it lasts, the log of changes can
+    /// only grow.
     package func steadily<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         try whileReading { () throws(StoreError) in try atOneMoment(body) }
     }
@@ -293,15 +303,17 @@ package final class StoreReader {
                     base: row.optionalInteger(4), responseCount: Int(row.integer(5))))
         }
         var sites: [Site] = []
-        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name").each {
-            row in
-            let id = row.integer(0)
-            let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
-            sites.append(
-                Site(
-                    id: id, name: row.text(1), start: start, visits: visits[id] ?? [],
-                    published: row.optionalInteger(3), settings: row.text(4), overlay: row.optionalInteger(5)))
-        }
+        try connection.prepare("SELECT id, name, start, published, settings, overlay FROM site ORDER BY name")
+            .each {
+                row in
+                let id = row.integer(0)
+                let start = row.text(2).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
+                sites.append(
+                    Site(
+                        id: id, name: row.text(1), start: start, visits: visits[id] ?? [],
+                        published: row.optionalInteger(3), settings: row.text(4),
+                        overlay: row.optionalInteger(5)))
+            }
         return sites
     }
 

@@ -2,8 +2,8 @@ internal import Digest
 internal import Glibc
 internal import Web
 
-/// A database made anew from the journal, from what can be read of the one that is damaged, and from the bodies, each of which
-/// is held against its digest.
+/// A database made anew from the journal, from what can be read of the one that is damaged, and from the
+/// bodies, each of which is held against its digest.
 package struct StoreRebuild: Sendable, Equatable {
     /// What is held again.
     package var addresses = 0
@@ -11,8 +11,8 @@ package struct StoreRebuild: Sendable, Equatable {
     /// Bodies of which a row tells, and that are not there or are not what they were.
     package var lostBodies = 0
 
-    /// Puts the new database in the place of the old one, which goes to `quarantine`. Fails with `.busy` while somebody writes,
-    /// and with `.unusable` where nothing tells what there was.
+    /// Puts the new database in the place of the old one, which goes to `quarantine`. Fails with `.busy`
+    /// while somebody writes, and with `.unusable` where nothing tells what there was.
     package static func run(_ folder: StoreFolder) throws(StoreError) -> StoreRebuild {
         var result = StoreRebuild()
         let locks = try StoreLocks(folder)
@@ -49,8 +49,8 @@ package struct StoreRebuild: Sendable, Equatable {
         if isWhole { try Schema.checkOurs(Connection(folder.database, access: .readOnly)) }
     }
 
-    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal says all. Fails when
-    /// there is no room for it.
+    /// What can be read of the old database, as a file of the journal. Where that is nothing, the journal
+    /// says all. Fails when there is no room for it.
     private static func salvage(_ folder: StoreFolder, to path: String) throws(StoreError) {
         guard folder.exists else { return }
         let old: Connection
@@ -179,7 +179,8 @@ private struct RebuiltRows {
     private func isWhole(_ body: JournalLine.Body, _ digest: Digest) throws(StoreError) -> Bool {
         let content: BodyContent?
         if let place = body.place {
-            let bytes = try Pack(place.pack, in: folder).read(from: place.start, byteCount: Int(body.byteCount))
+            let bytes = try Pack(place.pack, in: folder).read(
+                from: place.start, byteCount: Int(body.byteCount))
             content = bytes.map { .bytes($0) }
         } else {
             content = body.bytes.map { .bytes($0) } ?? .file(path: folder.bodyFile(sha256: body.sha256))
@@ -195,7 +196,9 @@ private struct RebuiltRows {
 
     /// The last one counts.
     mutating func add(_ state: JournalLine.State) {
-        if state.time >= self.state?.time ?? 0, !state.visits.isEmpty || self.state == nil { self.state = state }
+        if state.time >= self.state?.time ?? 0, !state.visits.isEmpty || self.state == nil {
+            self.state = state
+        }
     }
 
     mutating func addState() throws(StoreError) {
@@ -221,7 +224,8 @@ private struct RebuiltRows {
         }
         for pin in state.pins {
             try run(
-                "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind), .text(pin.value),
+                "INSERT OR IGNORE INTO pin (kind, value, added) VALUES (?, ?, ?)", .text(pin.kind),
+                .text(pin.value),
                 .integer(pin.added))
         }
     }
@@ -239,7 +243,8 @@ private struct RebuiltRows {
         try addResponse.run(
             .integer(url), .integer(response.visit), .text(response.request), .text(response.variant),
             .integer(response.status), .integer(response.role), .integer(response.flags),
-            .integer(response.requested), .integer(response.fetched), .optional(response.type), .optional(referrer),
+            .integer(response.requested), .integer(response.fetched), .optional(response.type),
+            .optional(referrer),
             .optional(body), .text(response.fields))
     }
 
@@ -250,7 +255,9 @@ private struct RebuiltRows {
             packs.append($0.integer(0))
         }
         let add = try connection.prepare("INSERT INTO pack (number, size) VALUES (?, ?)")
-        for number in packs { try add.run(.integer(number), .integer(Pack(number, in: folder).byteCount ?? 0)) }
+        for number in packs {
+            try add.run(.integer(number), .integer(Pack(number, in: folder).byteCount ?? 0))
+        }
     }
 }
 

@@ -12,10 +12,10 @@ extension StoreWriter {
         var end: Int64 { start + byteCount }
     }
 
-    /// Removes the packs that no body is in any more, and gives back the room between the bodies in the others. What such a
-    /// pack still wastes because file systems give room back by the block, or not at all, goes by moving its bodies to
-    /// another pack where it is more than `wasteAllowed` of them. Gives the reason when there is no room to do so, or when
-    /// somebody reads all the time.
+    /// Removes the packs that no body is in any more, and gives back the room between the bodies in the
+    /// others. What such a pack still wastes because file systems give room back by the block, or not at all,
+    /// goes by moving its bodies to another pack where it is more than `wasteAllowed` of them. Gives the
+    /// reason when there is no room to do so, or when somebody reads all the time.
     func thinPacks(wasteAllowed: Double) throws(StoreError) -> StoreError? {
         guard try waitForReaders() else {
             return StoreError(
@@ -100,14 +100,16 @@ extension StoreWriter {
         }
     }
 
-    /// The rows name the new places only once the bytes are there. A pack that cannot be read wholly stays as it is.
+    /// The rows name the new places only once the bytes are there. A pack that cannot be read wholly stays as
+    /// it is.
     private func moveBodies(_ pieces: [Piece], out pack: Pack) throws(StoreError) {
         let writer = try PackWriter(newIn: folder)
         do throws(StoreError) {
             var places: [(body: Int64, place: PackPlace)] = []
             for piece in pieces {
                 let byteCount = Int(piece.byteCount)
-                guard let bytes = try pack.read(from: piece.start, byteCount: byteCount), bytes.count == byteCount
+                guard let bytes = try pack.read(from: piece.start, byteCount: byteCount),
+                    bytes.count == byteCount
                 else {
                     unlink(writer.pack.path)
                     return
@@ -117,7 +119,8 @@ extension StoreWriter {
             try writer.settle()
             try transaction { () throws(StoreError) in
                 try run(
-                    "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number), .integer(writer.end))
+                    "INSERT INTO pack (number, size) VALUES (?, ?)", .integer(writer.pack.number),
+                    .integer(writer.end))
                 let move = try prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
                 for (body, place) in places {
                     try move.run(.integer(place.pack), .integer(place.start), .integer(body))

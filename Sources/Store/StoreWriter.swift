@@ -43,13 +43,15 @@ package final class StoreWriter {
         self.locks = locks
         guard try !Migration.isNeeded(connection) else {
             throw StoreError(
-                .busy, doing: "bring up to date", path: folder.path, detail: "an earlier larder is writing to it")
+                .busy, doing: "bring up to date", path: folder.path,
+                detail: "an earlier larder is writing to it")
         }
         self.folder = folder
         journal = Journal(folder)
         bodies = try BodyRows(folder, connection, journal)
         urls = try URLRows(connection)
-        // To be able to take back half of a replacement, SQLite copies every page that it changes. It is rare.
+        // To be able to take back half of a replacement, SQLite copies every page that it changes. It is
+        // rare.
         (addResponse, replaceResponse) = (
             try connection.prepare("INSERT OR IGNORE \(Self.response)"),
             try connection.prepare("INSERT OR REPLACE \(Self.response)")
@@ -73,9 +75,9 @@ package final class StoreWriter {
         }
     }
 
-    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a new one. With
-    /// `beyond`, the one that is served is gone on with when it has so many pages: it ended there by a limit. A gated run
-    /// adds nothing to what is served.
+    /// Holds the site against other runs and gives the visit to write to: the site's unfinished one, else a
+    /// new one. With `beyond`, the one that is served is gone on with when it has so many pages: it ended
+    /// there by a limit. A gated run adds nothing to what is served.
     package func begin(
         site name: String, start: [String], now: Int64, beyond pages: Int? = nil, isGated: Bool = false
     ) throws(StoreError) -> OpenVisit {
@@ -117,7 +119,8 @@ package final class StoreWriter {
     }
 
     private func openVisit(of site: Int64, now: Int64) throws(StoreError) -> OpenVisit {
-        // What is older would be published as if it were today's, and what is older than another visit hides behind it.
+        // What is older would be published as if it were today's, and what is older than another visit hides
+        // behind it.
         let unfinished = try connection.prepare(
             """
             SELECT id FROM visit WHERE site = ?1 AND finished IS NULL
@@ -130,7 +133,8 @@ package final class StoreWriter {
         if let unfinished { return OpenVisit(site: site, id: unfinished, isContinued: true) }
 
         try finishServed(of: site, now: now)
-        try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(.integer(site), .integer(now))
+        try connection.prepare("INSERT INTO visit (site, started) VALUES (?, ?)").run(
+            .integer(site), .integer(now))
         return OpenVisit(site: site, id: connection.lastInsertedRow, isContinued: false)
     }
 
@@ -139,9 +143,11 @@ package final class StoreWriter {
         throw StoreError(.busy, doing: "change", path: name, detail: "a visit of it is open here")
     }
 
-    /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count for the body
-    /// that their source has in the visit, which comes before them or along with them.
-    package func add(_ responses: [NewResponse], links: [NewLinks] = [], to visit: OpenVisit) throws(StoreError) {
+    /// Keeps the responses and links in one transaction: all of them or, when it throws, none. Links count
+    /// for the body that their source has in the visit, which comes before them or along with them.
+    package func add(_ responses: [NewResponse], links: [NewLinks] = [], to visit: OpenVisit)
+        throws(StoreError)
+    {
         try put(responses, links: links, to: visit)
         try commit()
     }
@@ -218,7 +224,8 @@ package final class StoreWriter {
         case .holdBack(let now):
             // Where nothing was published, readers would see it.
             guard try published(of: visit.site) != nil else { return try end(visit, .forget) }
-            try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(.integer(now), .integer(visit.id))
+            try connection.prepare("UPDATE visit SET finished = ? WHERE id = ?").run(
+                .integer(now), .integer(visit.id))
         case .forget where try isServed(visit):
             // An earlier run of it reached the site.
             break
@@ -270,7 +277,8 @@ package final class StoreWriter {
         try locks.alone(doing: doing, body)
     }
 
-    /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are such.
+    /// The same where those who write let go when they are asked to. `isBeside` says meanwhile that there are
+    /// such.
     func aloneForAWhile(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try refuse(named: folder.path, if: !openSites.isEmpty)
         urls.forget()
@@ -282,8 +290,8 @@ package final class StoreWriter {
         }
     }
 
-    /// Lets go of the store between two transactions, if somebody wants to be alone with it. What sites that are being written
-    /// have stays, and so do the numbers of URLs.
+    /// Lets go of the store between two transactions, if somebody wants to be alone with it. What sites that
+    /// are being written have stays, and so do the numbers of URLs.
     func pauseIfAsked() throws(StoreError) {
         guard openRowBytes == nil else { return }
         _ = try locks.pauseIfAsked { bodies.letGo() }
@@ -299,7 +307,8 @@ package final class StoreWriter {
         return held
     }
 
-    /// Waits until everybody who looked up a body's place before has read it; false where that takes more than a second.
+    /// Waits until everybody who looked up a body's place before has read it; false where that takes more
+    /// than a second.
     func waitForReaders() throws(StoreError) -> Bool {
         try locks.waitForReaders()
     }
@@ -340,7 +349,8 @@ package final class StoreWriter {
         let values: [SQLValue] = [
             .integer(url), .integer(visit.id), .text(response.request.text), .text(response.variant),
             .integer(Int64(response.status)), .integer(Int64(response.role)),
-            .integer(Int64(response.flags.rawValue)), .integer(response.requested), .integer(response.fetched),
+            .integer(Int64(response.flags.rawValue)), .integer(response.requested),
+            .integer(response.fetched),
             .optional(response.type), .optional(referrer), .optional(body), .text(response.fields),
         ]
         try addResponse.run(values, doing: "write to")

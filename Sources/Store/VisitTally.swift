@@ -24,8 +24,8 @@ package struct TypeTally: Sendable, Equatable {
 }
 
 extension StoreReader {
-    /// Counts what a visit has of its own: of each kind at most `limit`. The bytes are those of at most `limit` bodies, and
-    /// estimated by them where there are more.
+    /// Counts what a visit has of its own: of each kind at most `limit`. The bytes are those of at most
+    /// `limit` bodies, and estimated by them where there are more.
     package func tally(ofVisit visit: Int64, limit: Int) throws(StoreError) -> VisitTally {
         var tally = VisitTally()
         func count(_ condition: String) throws(StoreError) -> Int {
@@ -60,7 +60,8 @@ extension StoreReader {
             }
             var all: Int64 = 0
             try eachRow(
-                "SELECT count(*) FROM response WHERE visit = ? AND role = ? AND status < 300", .integer(visit),
+                "SELECT count(*) FROM response WHERE visit = ? AND role = ? AND status < 300",
+                .integer(visit),
                 .integer(Int64(role))
             ) { all = $0.integer(0) }
             tally.isEstimate = true

@@ -77,6 +77,8 @@ package enum VisitEnding: Sendable, Equatable {
     }
 }
 
+// MARK: - VisitDifference
+
 /// What changed of a site from one visit to another, as a reader of each would see it.
 package struct VisitDifference: Sendable, Equatable {
     package var added: [String] = []
@@ -157,8 +159,8 @@ extension StoreReader {
 
     /// What readers would find different if the second visit were published instead of the first.
     ///
-    /// A visit shows, for each address, the newest response of its site that is not newer than itself, so that an address
-    /// that a visit did not reach has not changed.
+    /// A visit shows, for each address, the newest response of its site that is not newer than itself, so
+    /// that an address that a visit did not reach has not changed.
     package func difference(from first: Int64, to second: Int64) throws(StoreError) -> VisitDifference {
         VisitDifference(from: try shown(by: first), to: try shown(by: second))
     }
@@ -185,30 +187,37 @@ extension StoreReader {
 }
 
 extension StoreWriter {
-    /// Publishes another visit of the site, an older one as a rule: readers see it from here on, and nothing newer.
+    /// Publishes another visit of the site, an older one as a rule: readers see it from here on, and nothing
+    /// newer.
     ///
     /// The next prefetch is a newer visit again and is published when it is complete.
     package func publish(visit: Int64, of site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
             guard try visits(of: site).contains(where: { $0.id == visit && $0.isFinished }) else {
                 throw StoreError(
-                    .unusable, doing: "roll back", path: site.name, detail: "it has no complete visit \(visit)",
+                    .unusable, doing: "roll back", path: site.name,
+                    detail: "it has no complete visit \(visit)",
                     advice: "see its visits with: larder visits")
             }
-            try run("UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit), .integer(site.id))
+            try run(
+                "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit),
+                .integer(site.id))
         }
         try noteState()
     }
 
-    /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have itself.
+    /// From here on readers see the visit. It takes in what servers loaded meanwhile and it does not have
+    /// itself.
     func show(_ visit: OpenVisit) throws(StoreError) {
         // What began before it lies below it now.
         let later = try prepare("SELECT overlay FROM site WHERE id = ?1 AND overlay > ?2")
             .first(.integer(visit.site), .integer(visit.id)) { $0.integer(0) }
         try run(
-            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id), .integer(visit.site))
+            "UPDATE site SET published = ?, overlay = NULL WHERE id = ?", .integer(visit.id),
+            .integer(visit.site))
         guard let later else { return }
-        try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(visit.id), .integer(later))
+        try run(
+            "UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(visit.id), .integer(later))
         try remove(visit: later)
     }
 
@@ -218,7 +227,8 @@ extension StoreWriter {
         try run("DELETE FROM visit WHERE id = ?", .integer(visit))
     }
 
-    /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has instead.
+    /// Drops a visit. What the visits after it show stays: what they took from this one, the next of them has
+    /// instead.
     package func drop(visit: Int64, of site: Site) throws(StoreError) {
         try dropRows(ofVisit: visit, of: site)
         try renewJournal()
@@ -238,12 +248,14 @@ extension StoreWriter {
                     detail: "visit \(visit) is the one that is served",
                     advice: "publish another one first with: larder rollback")
             }
-            // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind it.
-            // What lies over another visit shows nothing of this one.
+            // An unfinished visit may be gone on with, and shows nothing yet, as long as there is none behind
+            // it. What lies over another visit shows nothing of this one.
             let later = visits[(place + 1)...].filter { !$0.isOverlay }
             if let next = later.first(where: { $0.isFinished || $0.id != later.last?.id }) {
                 // What the next visit has of its own stays its own.
-                try run("UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id), .integer(visit))
+                try run(
+                    "UPDATE OR IGNORE response SET visit = ? WHERE visit = ?", .integer(next.id),
+                    .integer(visit))
             }
             try remove(visit: visit)
         }
@@ -284,7 +296,8 @@ extension StoreWriter {
                 try run(
                     """
                     UPDATE response SET flags = flags | ? WHERE visit = ? AND url = (SELECT id FROM url WHERE href = ?)
-                    """, .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)), .integer(visit.id), .text(href))
+                    """, .integer(Int64(ResponseFlags.isSoftNotFound.rawValue)), .integer(visit.id),
+                    .text(href))
             }
         }
     }
@@ -328,11 +341,14 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Removes a site with all its visits. What other sites hold too stays; the bodies go with the next collection.
+    /// Removes a site with all its visits. What other sites hold too stays; the bodies go with the next
+    /// collection.
     package func remove(_ site: Site) throws(StoreError) {
         try holding(site) { () throws(StoreError) in
             try run("UPDATE site SET published = NULL, overlay = NULL WHERE id = ?", .integer(site.id))
-            try run("DELETE FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site.id))
+            try run(
+                "DELETE FROM response WHERE visit IN (SELECT id FROM visit WHERE site = ?)", .integer(site.id)
+            )
             try run("DELETE FROM visit WHERE site = ?", .integer(site.id))
             try run("DELETE FROM pin WHERE kind = 'site' AND value = ?", .text(site.name))
             try run("DELETE FROM site WHERE id = ?", .integer(site.id))
@@ -340,8 +356,8 @@ extension StoreWriter {
         try renewJournal()
     }
 
-    /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites stay. The bodies go
-    /// with the next collection.
+    /// Removes what is held under the addresses that are meant, in whatever visit; the manifests of sites
+    /// stay. The bodies go with the next collection.
     ///
     /// - Returns: How many addresses that were.
     package func remove(addresses isMeant: (String) -> Bool) throws(StoreError) -> Int {
@@ -365,8 +381,8 @@ extension StoreWriter {
 }
 
 extension StoreWriter {
-    /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was held for the
-    /// request, else to the site that starts on its host, else to a site of its own.
+    /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was
+    /// held for the request, else to the site that starts on its host, else to a site of its own.
     ///
     /// Fails with `.busy` where it would need a site that is just being prefetched for the first time.
     package func add(
@@ -391,7 +407,9 @@ extension StoreWriter {
 
     private func site(of held: StoredResponse?, host: String) throws(StoreError) -> Int64? {
         if let held {
-            let own = try prepare("SELECT site FROM visit WHERE id = ?").first(.integer(held.visit)) { $0.integer(0) }
+            let own = try prepare("SELECT site FROM visit WHERE id = ?").first(.integer(held.visit)) {
+                $0.integer(0)
+            }
             if let own { return own }
         }
         return try site(onHost: host)
@@ -407,7 +425,9 @@ extension StoreWriter {
     }
 
     /// What lies over the published visit. One that is shown while it is still being made needs none.
-    private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError) -> OpenVisit {
+    private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError)
+        -> OpenVisit
+    {
         try transaction { () throws(StoreError) in
             let shown = try prepare(
                 """
@@ -419,7 +439,8 @@ extension StoreWriter {
             if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
             guard let base = published ?? held?.visit, finished == nil else {
                 try run(
-                    "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)", .integer(site),
+                    "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)",
+                    .integer(site),
                     .integer(now), .optional(published))
                 let id = lastInsertedRow
                 try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))

@@ -1,8 +1,8 @@
 internal import Glibc
 internal import System
 
-/// Gives a `StoreWriter` a thread that writes what arrives, in transactions of `Limits.openTime` or, where much arrives, of
-/// the other limits there.
+/// Gives a `StoreWriter` a thread that writes what arrives, in transactions of `Limits.openTime` or, where
+/// much arrives, of the other limits there.
 ///
 /// Any thread may add. One that adds faster than the disk takes it waits, so that memory stays bounded.
 package final class WriteQueue: Sendable {
@@ -84,7 +84,8 @@ package final class WriteQueue: Sendable {
         try finish { ending }
     }
 
-    /// The same, where how it ends depends on what is committed: `ending` is called when all of it is, on the queue's thread.
+    /// The same, where how it ends depends on what is committed: `ending` is called when all of it is, on the
+    /// queue's thread.
     package func finish(
         _ ending: @escaping @Sendable () throws(StoreError) -> VisitEnding
     ) throws(StoreError) {
@@ -97,7 +98,9 @@ package final class WriteQueue: Sendable {
     }
 
     /// Returns when the queue is closed and everything in it committed.
-    private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ visit: OpenVisit) throws(StoreError) {
+    private static func write(_ state: Monitor<State>, _ writer: StoreWriter, _ visit: OpenVisit)
+        throws(StoreError)
+    {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
         while true {
@@ -147,8 +150,8 @@ package final class WriteQueue: Sendable {
         return .batch(state.batch, byteCount: state.byteCount)
     }
 
-    /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`, and nobody
-    /// else has it.
+    /// The writer goes to the queue's thread and to no other while that runs: `init` takes it as `sending`,
+    /// and nobody else has it.
     private struct Lent: @unchecked Sendable {
         let writer: StoreWriter
 

@@ -7,8 +7,11 @@ package struct File: ~Copyable {
     package let path: String
     package private(set) var descriptor: Int32
 
-    /// Opens a file; no program that is started meanwhile has it open too. `O_CREAT` makes one that is nobody else's.
-    package init(_ path: String, _ flags: Int32, mode: UInt32 = 0o600, doing: String? = nil) throws(SystemError) {
+    /// Opens a file; no program that is started meanwhile has it open too. `O_CREAT` makes one that is nobody
+    /// else's.
+    package init(_ path: String, _ flags: Int32, mode: UInt32 = 0o600, doing: String? = nil)
+        throws(SystemError)
+    {
         self.path = path
         descriptor = open(path, flags | O_CLOEXEC, mode)
         guard descriptor >= 0 else {
@@ -73,7 +76,8 @@ package struct File: ~Copyable {
             let count = Glibc.read(descriptor, buffer, byteCount)
             if count == 0 { return true }
             if count > 0 {
-                let piece = UnsafeRawBufferPointer(start: buffer, count: count).assumingMemoryBound(to: UInt8.self)
+                let piece = UnsafeRawBufferPointer(start: buffer, count: count).assumingMemoryBound(
+                    to: UInt8.self)
                 guard take(Span(_unsafeElements: piece)) else { return false }
             } else if errno != EINTR {
                 throw SystemError(errno, doing: "read", path)
@@ -112,7 +116,8 @@ package struct File: ~Copyable {
     package static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var written = 0
         while written < bytes.count {
-            let count = Glibc.write(descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            let count = Glibc.write(
+                descriptor, bytes.baseAddress?.advanced(by: written), bytes.count - written)
             let code = errno
             if count >= 0 {
                 written += count

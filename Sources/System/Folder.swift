@@ -2,7 +2,8 @@ internal import Glibc
 
 /// Folders as they stand on the disk.
 package enum Folder {
-    /// What is in it, without order; nil when it cannot be opened, of which `errno` tells. One is open at a time.
+    /// What is in it, without order; nil when it cannot be opened, of which `errno` tells. One is open at a
+    /// time.
     package static func names(in path: String) -> [[UInt8]]? {
         guard let entries = opendir(path) else { return nil }
         defer { closedir(entries) }
@@ -14,8 +15,8 @@ package enum Folder {
         return names
     }
 
-    /// Makes it with those above it, so that nobody else gets into what is made. One that is there has to be a folder that
-    /// may be written to.
+    /// Makes it with those above it, so that nobody else gets into what is made. One that is there has to be
+    /// a folder that may be written to.
     package static func make(_ path: String) throws(SystemError) {
         var end = path.startIndex
         repeat {
@@ -28,26 +29,30 @@ package enum Folder {
             throw SystemError(code, doing: "create the folder", part)
         } while end != path.endIndex
 
-        guard access(path, W_OK | X_OK) == 0 else { throw SystemError(errno, doing: "write to the folder", path) }
+        guard access(path, W_OK | X_OK) == 0 else {
+            throw SystemError(errno, doing: "write to the folder", path)
+        }
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw SystemError(ENOTDIR, doing: "use", path, reason: "it is not a folder")
         }
     }
 
-    /// Makes one for a while, where TMPDIR says, and nobody else gets into it. Its name is its beginning, and six characters
-    /// that are drawn.
+    /// Makes one for a while, where TMPDIR says, and nobody else gets into it. Its name is its beginning, and
+    /// six characters that are drawn.
     package static func makeTemporary(named beginning: String) throws(SystemError) -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(beginning)-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw SystemError(
-                errno, doing: "create a folder in", parent, advice: "set TMPDIR to a folder that can be written")
+                errno, doing: "create a folder in", parent,
+                advice: "set TMPDIR to a folder that can be written")
         }
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
     }
 
-    /// Removes a file, or a folder with everything in it; what cannot be removed stays. A link is taken away, not followed.
+    /// Removes a file, or a folder with everything in it; what cannot be removed stays. A link is taken away,
+    /// not followed.
     package static func remove(_ path: String) {
         // `remove` takes files and empty folders.
         guard Glibc.remove(path) != 0, errno == ENOTEMPTY || errno == EEXIST else { return }

@@ -4,8 +4,8 @@ internal import Glibc
 ///
 /// `Mutex` has no condition variable, and whoever takes work from others waits for it.
 package final class Monitor<State>: @unchecked Sendable {
-    // Every access to `state` holds `mutex`, which is what makes the class Sendable. Both C objects stay at one
-    // address for the life of the class, as pthreads demands.
+    // Every access to `state` holds `mutex`, which is what makes the class Sendable. Both C objects stay at
+    // one address for the life of the class, as pthreads demands.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
     private var state: State

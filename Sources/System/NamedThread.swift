@@ -1,10 +1,11 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread of ours with a name that `top -H` and profilers show. Blocking work runs on these, never on Swift's pool.
+/// A thread of ours with a name that `top -H` and profilers show. Blocking work runs on these, never on
+/// Swift's pool.
 ///
-/// It is let go of with the last reference to it, if nobody has waited for it by then: it runs on, and cleans up after
-/// itself.
+/// It is let go of with the last reference to it, if nobody has waited for it by then: it runs on, and cleans
+/// up after itself.
 package final class NamedThread: Sendable {
     private let thread: pthread_t
     private let isJoined = Mutex(false)
@@ -43,7 +44,8 @@ package final class NamedThread: Sendable {
         }
     }
 
-    private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+    private static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = {
+        argument in
         guard let argument else { return nil }
         let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
         nameThisThread(start.name)
@@ -51,8 +53,8 @@ package final class NamedThread: Sendable {
         return nil
     }
 
-    /// By way of /proc, since Glibc hides pthread_setname_np behind _GNU_SOURCE. The kernel keeps 15 bytes of a name;
-    /// a thread that stays unnamed works as well.
+    /// By way of /proc, since Glibc hides pthread_setname_np behind _GNU_SOURCE. The kernel keeps 15 bytes of
+    /// a name; a thread that stays unnamed works as well.
     private static func nameThisThread(_ name: String) {
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
         guard file >= 0 else { return }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// One load per key at a time, whoever asks: those who ask while it is under way share its outcome, be it an answer or a
-/// failure. May be used from any thread; nobody waits.
+/// One load per key at a time, whoever asks: those who ask while it is under way share its outcome, be it an
+/// answer or a failure. May be used from any thread; nobody waits.
 package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: Sendable {
     package typealias Completion = @Sendable (Outcome) -> Void
 
@@ -12,8 +12,9 @@ package final class SingleFlight<Key: Hashable & Sendable, Outcome: Sendable>: S
     /// How many loads are under way.
     package var count: Int { waiting.withLock { $0.count } }
 
-    /// Calls `done` once with the outcome of the load that is under way, on the thread that completes it. When none is,
-    /// `load` is called at once; it completes on whichever thread, and further completions count for nothing.
+    /// Calls `done` once with the outcome of the load that is under way, on the thread that completes it.
+    /// When none is, `load` is called at once; it completes on whichever thread, and further completions
+    /// count for nothing.
     package func load(_ key: Key, done: @escaping Completion, by load: (@escaping Completion) -> Void) {
         let isFirst = waiting.withLock { waiting in
             waiting[key, default: []].append(done)

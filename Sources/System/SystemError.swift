@@ -10,7 +10,9 @@ package struct SystemError: Error, Sendable, Equatable, CustomStringConvertible 
     /// Nil where it is for the caller to know.
     package let advice: String?
 
-    package init(_ code: Int32, doing: String, _ subject: String, reason: String? = nil, advice: String? = nil) {
+    package init(
+        _ code: Int32, doing: String, _ subject: String, reason: String? = nil, advice: String? = nil
+    ) {
         self.code = code
         self.doing = doing
         self.subject = subject

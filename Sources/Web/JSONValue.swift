@@ -3,7 +3,8 @@ internal import Glibc
 
 /// A JSON text as a tree in which each node knows where it stands in the source.
 ///
-/// Two values are equal when they say the same, wherever they stand; members of objects are compared in order.
+/// Two values are equal when they say the same, wherever they stand; members of objects are compared in
+/// order.
 package struct JSONValue: Sendable, Equatable {
     package enum Content: Sendable, Equatable {
         case null
@@ -55,8 +56,8 @@ package struct JSONValue: Sendable, Equatable {
 
     package static func == (left: JSONValue, right: JSONValue) -> Bool { left.content == right.content }
 
-    /// Reads one JSON text (RFC 8259), a byte order mark allowed before it. A lone surrogate escape and malformed UTF-8
-    /// inside a string become U+FFFD. Takes time linear in the text.
+    /// Reads one JSON text (RFC 8259), a byte order mark allowed before it. A lone surrogate escape and
+    /// malformed UTF-8 inside a string become U+FFFD. Takes time linear in the text.
     package static func parse(
         _ source: Span<UInt8>, limits: JSONLimits = JSONLimits()
     ) throws(JSONError) -> JSONValue {
@@ -95,7 +96,8 @@ extension JSONValue {
         if case .object(let value) = content { value } else { nil }
     }
 
-    /// The value of a key; of a repeated key the last one, as in JavaScript. Looks through the members one by one.
+    /// The value of a key; of a repeated key the last one, as in JavaScript. Looks through the members one by
+    /// one.
     package subscript(key: String) -> JSONValue? {
         members?.last { $0.key == key }?.value
     }

@@ -206,7 +206,8 @@ extension JSONValue: JSONWritable {
         case .number(let value): writer.number(value)
         case .string(let value): writer.string(value)
         case .array(let elements): writer.value(elements)
-        case .object(let members): writer.object { for member in members { $0.member(member.key, member.value) } }
+        case .object(let members):
+            writer.object { for member in members { $0.member(member.key, member.value) } }
         }
     }
 }

@@ -1,9 +1,10 @@
 /// A robots.txt as RFC 9309 reads it, for all user agents.
 ///
-/// Lenient where Google's parser is: misspelt names of records, spaces instead of the colon. Only the first 500 KiB are
-/// looked at.
+/// Lenient where Google's parser is: misspelt names of records, spaces instead of the colon. Only the first
+/// 500 KiB are looked at.
 package struct RobotsFile: Sendable {
-    /// The URLs of `Sitemap` records as written (some are relative), each once, in order. They belong to no group.
+    /// The URLs of `Sitemap` records as written (some are relative), each once, in order. They belong to no
+    /// group.
     package private(set) var sitemaps: [String] = []
     /// Whether the file went on beyond what is looked at.
     package let isTruncated: Bool
@@ -25,7 +26,8 @@ package struct RobotsFile: Sendable {
 
     /// The least that section 2.5 has a crawler parse, and the most that this one does.
     static let byteLimit = 500 * 1024
-    /// Longer lines are cut here, where Google's parser cuts them: eight times the longest URL of old browsers.
+    /// Longer lines are cut here, where Google's parser cuts them: eight times the longest URL of old
+    /// browsers.
     static let lineLimit = 2083 * 8 - 1
 
     /// Reads a body in UTF-8, or in UTF-16 when it begins with that byte order mark.
@@ -59,18 +61,19 @@ package struct RobotsFile: Sendable {
         sitemaps = sitemaps.filter { seen.insert($0).inserted }
     }
 
-    /// What holds for the agent with this product token (`Larder`, without a version): all groups that name it taken
-    /// together, in any case of letters, or else all groups of `*`, or else no rule at all.
+    /// What holds for the agent with this product token (`Larder`, without a version): all groups that name
+    /// it taken together, in any case of letters, or else all groups of `*`, or else no rule at all.
     package func rules(for productToken: String) -> RobotsRules {
         let token = HTTPGrammar.lowercased(productToken.utf8)
         let named = groups.filter { $0.agents.contains(token) }
         let key = named.isEmpty ? "*" : token
         let chosen = named.isEmpty ? groups.filter { $0.agents.contains("*") } : named
-        return RobotsRules(chosen.flatMap { $0.rules }, crawlDelay: chosen.compactMap { $0.delay(of: key) }.max())
+        return RobotsRules(
+            chosen.flatMap { $0.rules }, crawlDelay: chosen.compactMap { $0.delay(of: key) }.max())
     }
 
-    /// The token in lower case, `*`, or nil. What follows the token, a version or a second word, does not count.
-    /// Digits belong to it, although the grammar leaves them out: bots are called `MJ12bot`.
+    /// The token in lower case, `*`, or nil. What follows the token, a version or a second word, does not
+    /// count. Digits belong to it, although the grammar leaves them out: bots are called `MJ12bot`.
     private static func productToken(_ value: ArraySlice<UInt8>) -> String? {
         if value.first == 0x2A {
             let second = value.dropFirst().first
@@ -103,6 +106,8 @@ package struct RobotsFile: Sendable {
         return Array(String(decoding: units, as: UTF16.self).utf8)
     }
 }
+
+// MARK: - RobotsLines
 
 /// The records of a robots.txt, line by line. Lines end with LF, CR or CRLF.
 struct RobotsLines {
@@ -143,7 +148,9 @@ struct RobotsLines {
             if at + 1 < bytes.count, bytes[at] == 0x0D, bytes[at + 1] == 0x0A { at += 1 }
             at += 1
             number += 1
-            if let (record, value) = Self.parse(line) { return Line(record: record, value: value, number: number) }
+            if let (record, value) = Self.parse(line) {
+                return Line(record: record, value: value, number: number)
+            }
         }
         return nil
     }
@@ -185,6 +192,8 @@ struct RobotsLines {
     }
 }
 
+// MARK: - RobotsRules
+
 /// What a robots.txt says to one user agent.
 package struct RobotsRules: Sendable {
     /// One `Allow` or `Disallow`.
@@ -199,13 +208,15 @@ package struct RobotsRules: Sendable {
         /// `Disallow: /private/ (line 12)`
         package var description: String { "\(isAllow ? "Allow" : "Disallow"): \(text) (line \(line))" }
 
-        /// The rules that a record amounts to: none when it has no pattern; for an allowed `…/index.html` a second one
-        /// for the folder itself, as Google has it.
+        /// The rules that a record amounts to: none when it has no pattern; for an allowed `…/index.html` a
+        /// second one for the folder itself, as Google has it.
         static func rules(isAllow: Bool, pattern: ArraySlice<UInt8>, line: Int) -> [Rule] {
             guard !pattern.isEmpty else { return [] }
             let text = HTTPGrammar.text(pattern)
             var rules = [Rule(isAllow: isAllow, text: text, line: line, pattern: RobotsPattern(pattern))]
-            if isAllow, let slash = pattern.lastIndex(of: 0x2F), pattern[slash...].starts(with: "/index.htm".utf8) {
+            if isAllow, let slash = pattern.lastIndex(of: 0x2F),
+                pattern[slash...].starts(with: "/index.htm".utf8)
+            {
                 let folder = Array(pattern[...slash]) + [0x24]
                 rules.append(Rule(isAllow: true, text: text, line: line, pattern: RobotsPattern(folder[...])))
             }
@@ -229,14 +240,10 @@ package struct RobotsRules: Sendable {
     /// What holds where there is no robots.txt (RFC 9309, section 2.3.1.3).
     package static let allowsAll = RobotsRules([], crawlDelay: nil)
 
-    /// What holds while the file cannot be reached (section 2.3.1.4).
-    package static let allowsNothing = RobotsRules(
-        [Rule(isAllow: false, text: "/", line: 0, pattern: RobotsPattern([0x2F]))], crawlDelay: nil)
-
     package var isEmpty: Bool { rules.isEmpty }
 
-    /// Whether the agent may ask for this path with its query, `/a/b?c`. Both it and the rules are brought to one form of
-    /// percent-encoding first. An empty target is `/`; `/robots.txt` is always allowed.
+    /// Whether the agent may ask for this path with its query, `/a/b?c`. Both it and the rules are brought to
+    /// one form of percent-encoding first. An empty target is `/`; `/robots.txt` is always allowed.
     package func allows(_ target: String) -> Bool { decidingRule(for: target)?.isAllow ?? true }
 
     /// The rule that decides about this path with its query; nil when none speaks of it, which allows it.
@@ -246,6 +253,8 @@ package struct RobotsRules: Sendable {
         return path.withUnsafeBytes { path in rules.first { $0.pattern.matches(path) } }
     }
 }
+
+// MARK: - RobotsPattern
 
 /// The path of one rule, cut at its wildcards. Matching takes time linear in the path however many there are.
 struct RobotsPattern: Sendable {
@@ -258,7 +267,8 @@ struct RobotsPattern: Sendable {
     private let beginsWithStar: Bool
     private let endsWithStar: Bool
     private let isAnchoredAtEnd: Bool
-    /// How many bytes the normalised pattern has, wildcards included; the longest pattern that matches decides.
+    /// How many bytes the normalised pattern has, wildcards included; the longest pattern that matches
+    /// decides.
     let length: Int
 
     init(_ text: ArraySlice<UInt8>) {
@@ -303,10 +313,11 @@ struct RobotsPattern: Sendable {
         }
     }
 
-    /// Finds the end of the leftmost place of a piece at or behind a byte of the path (Knuth, Morris and Pratt). The
-    /// leftmost is always good enough: the star behind the piece takes whatever is left.
+    /// Finds the end of the leftmost place of a piece at or behind a byte of the path (Knuth, Morris and
+    /// Pratt). The leftmost is always good enough: the star behind the piece takes whatever is left.
     private func end(
-        of range: Range<Int>, in path: UnsafeRawBufferPointer, from start: Int, _ literals: UnsafeRawBufferPointer
+        of range: Range<Int>, in path: UnsafeRawBufferPointer, from start: Int,
+        _ literals: UnsafeRawBufferPointer
     ) -> Int? {
         var matched = 0
         for at in start..<path.count {
@@ -335,9 +346,10 @@ struct RobotsPattern: Sendable {
         return borders
     }
 
-    /// One form of percent-encoding for both sides (RFC 9309, section 2.2.2): escapes of unreserved characters are
-    /// decoded, other escapes are in upper case, and what no URL holds bare is escaped. A star or a dollar sign that is
-    /// no wildcard is escaped too, for a pattern can only name it so. A malformed escape stays.
+    /// One form of percent-encoding for both sides (RFC 9309, section 2.2.2): escapes of unreserved
+    /// characters are decoded, other escapes are in upper case, and what no URL holds bare is escaped. A star
+    /// or a dollar sign that is no wildcard is escaped too, for a pattern can only name it so. A malformed
+    /// escape stays.
     static func normalized(_ text: some Collection<UInt8>, isPattern: Bool) -> [UInt8] {
         let bytes = Array(text)
         var result: [UInt8] = []
@@ -349,7 +361,11 @@ struct RobotsPattern: Sendable {
                 let low = bytes[at + 2].hexDigitValue
             {
                 let decoded = high << 4 | low
-                if isUnreserved(decoded) { result.append(decoded) } else { appendEscape(of: decoded, to: &result) }
+                if isUnreserved(decoded) {
+                    result.append(decoded)
+                } else {
+                    appendEscape(of: decoded, to: &result)
+                }
                 at += 3
                 continue
             }
@@ -364,8 +380,8 @@ struct RobotsPattern: Sendable {
         byte.isASCIIAlphanumeric || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
     }
 
-    /// Whether the byte stands for itself: printable, and neither a wildcard nor one of those that URLs always escape in
-    /// a path or in a query.
+    /// Whether the byte stands for itself: printable, and neither a wildcard nor one of those that URLs
+    /// always escape in a path or in a query.
     private static func isBare(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x22, 0x24, 0x27, 0x2A, 0x3C, 0x3E, 0x5C, 0x5E, 0x60, 0x7B, 0x7C, 0x7D: false

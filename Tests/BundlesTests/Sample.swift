@@ -28,6 +28,11 @@ enum Sample {
         Base64.encode(digest(algorithm, of: bytes).bytes)
     }
 
+    static func measured(_ bytes: [UInt8]) -> Measurement.Body {
+        Measurement.Body(
+            byteCount: bytes.count, digests: DigestAlgorithm.allCases.map { digest($0, of: bytes) })
+    }
+
     static func manifest(_ text: String, _ format: ManifestFormat? = nil) throws(ManifestError) -> Manifest {
         try Manifest(Array(text.utf8), file: "m", format: format)
     }

@@ -1,7 +1,9 @@
 import TestOrigin
+import Testing
 import Web
 
 @testable import Store
+@testable import StoreFaults
 
 /// A store in a temporary folder, and what tests do to it.
 struct StockedFolder: Sendable {
@@ -107,5 +109,39 @@ struct TestRandom: RandomNumberGenerator {
         value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
         value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
         return value ^ (value >> 31)
+    }
+}
+
+extension StockedFolder {
+    /// The store is sound, and every visit of the site that is complete has all its pages, as they were written.
+    func expectWhole(_ stock: Stock, _ note: Comment) throws {
+        let findings = try inspect()
+        #expect(findings.isSound, "\(note): \(findings)")
+        let reader = try reader()
+        guard let site = try reader.sites().first(where: { $0.name == stock.site }) else { return }
+        for visit in site.visits where visit.finished != nil {
+            var pages: [String: StoredResponse] = [:]
+            try reader.eachResponse(ofVisit: visit.id) { pages[$0.href] = $0 }
+            #expect(pages.count == Stock.pageCount, note)
+            for page in 0..<Stock.pageCount {
+                let response = try #require(pages[stock.href(page)], note)
+                let content = try #require(try response.body.flatMap(reader.content), note)
+                #expect(try content.load() == stock.body(page, visit: visit.id), note)
+                #expect(try reader.storedLinks(of: response)?.requisites == [stock.href(0)], note)
+            }
+        }
+        if let published = site.published {
+            #expect(site.visits.contains { $0.id == published && $0.finished != nil }, note)
+            #expect(try reader.response(for: stock.href(1))?.visit == published, note)
+        }
+    }
+}
+
+/// `StoreFaults`, a process that writes to a store and may be killed at it. It prints a letter for each thing that it did.
+typealias Child = ChildProcess
+
+extension ChildProcess {
+    init(_ words: String...) throws(TestError) {
+        try self.init(Self.built("StoreFaults"), words)
     }
 }

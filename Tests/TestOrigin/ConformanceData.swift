@@ -37,9 +37,9 @@ package enum ConformanceData {
         try JSONValue.parse(bytes(name).span)
     }
 
-    /// The cases of a file as an array under a key.
+    /// The cases of a file: an array under a key, or the whole file.
     package static func cases(_ name: String, _ key: String = "cases") -> [JSONValue] {
         guard isThere, let value = try? json(name) else { return [] }
-        return value[key]?.array ?? []
+        return value[key]?.array ?? value.array ?? []
     }
 }

@@ -3,8 +3,8 @@ internal import Web
 
 /// What a Weex app is told before it opens a page: which bundles there are and what their MD5 is.
 enum WeexManifest {
-    /// `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`: the outer digest names the configuration and is
-    /// no digest of a bundle.
+    /// `{"md5", "version", "pages": [{"page", "h5", "js", "md5"}]}`: the outer digest names the configuration
+    /// and is no digest of a bundle.
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.weex)
         manifest.version = try root["version"]?.version()
@@ -12,7 +12,8 @@ enum WeexManifest {
         for page in try root.required("pages", "an array").elements() {
             let url = try page.required("js", "the URL of a bundle")
             let reference = try url.string()
-            // An empty address means that the copy in the app is to be used; there is nothing to fetch or to compare.
+            // An empty address means that the copy in the app is to be used; there is nothing to fetch or to
+            // compare.
             guard !reference.isEmpty else {
                 manifest.note("\(page.key) has no URL: the copy inside the app is used")
                 continue
@@ -66,7 +67,9 @@ enum CordovaManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.cordova)
         guard root.value.array != nil else {
-            guard root.value.members != nil else { throw root.expected("an array of files, or chcp.json's object") }
+            guard root.value.members != nil else {
+                throw root.expected("an array of files, or chcp.json's object")
+            }
             manifest.base = try root.required("content_url", "the URL of the files").text().asFolder
             manifest.version = try root["release"]?.version()
             manifest.continuation = "chcp.manifest"
@@ -104,7 +107,9 @@ enum CocosManifest {
             let digest = try asset.required("md5", "the MD5 of the file").digest(.md5)
             // The digest of a compressed asset is that of the archive, which is what is loaded.
             let reference = PathReference.reference(to: try asset["path"]?.text() ?? path)
-            let byteCount = try asset["size"].map { (size) throws(ManifestError) in try size.count(of: "bytes") }
+            let byteCount = try asset["size"].map { (size) throws(ManifestError) in
+                try size.count(of: "bytes")
+            }
             try asset.add(Bundle(reference: reference, digests: [digest], byteCount: byteCount), to: &list)
         }
         manifest.bundles = list.bundles
@@ -112,8 +117,8 @@ enum CocosManifest {
     }
 }
 
-/// `ngsw.json`, by which Angular's service worker knows its release: every file with its SHA-1, and rules for URLs that
-/// have none.
+/// `ngsw.json`, by which Angular's service worker knows its release: every file with its SHA-1, and rules for
+/// URLs that have none.
 enum AngularManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.angular)
@@ -128,7 +133,8 @@ enum AngularManifest {
                 try url.add(Bundle(reference: try url.text(), claims: []), to: &list)
             }
             for pattern in try group["patterns"]?.elements() ?? [] {
-                manifest.note("\(pattern.key): what matches \(Node.short(try pattern.string())) has no digest")
+                manifest.note(
+                    "\(pattern.key): what matches \(Node.short(try pattern.string())) has no digest")
             }
         }
         for group in try root["dataGroups"]?.elements() ?? [] {

@@ -1,7 +1,8 @@
 internal import Digest
 internal import Web
 
-/// Maps of file names to URLs, as webpack-assets-manifest, webpack-manifest-plugin and create-react-app write them.
+/// Maps of file names to URLs, as webpack-assets-manifest, webpack-manifest-plugin and create-react-app write
+/// them.
 enum AssetMap {
     /// `{"app.js": "app-3f2a9c81.js", "b.js": {"src", "integrity"}, "entrypoints": {…}}`
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
@@ -65,6 +66,8 @@ extension String {
     var isSourceMap: Bool { utf8.prefix { $0 != 0x3F && $0 != 0x23 }.suffix(4).elementsEqual(".map".utf8) }
 }
 
+// MARK: - SprocketsManifest
+
 /// Sprockets' manifest. It lies beside its files; those of earlier releases stay listed and are optional.
 enum SprocketsManifest {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
@@ -96,8 +99,10 @@ enum SprocketsManifest {
     }
 }
 
-/// webpack's `stats.json`: names and sizes. Its `contenthash` is not of the file alone, so it proves nothing; with
-/// webpack-subresource-integrity there is an `integrity`.
+// MARK: - WebpackStats
+
+/// webpack's `stats.json`: names and sizes. Its `contenthash` is not of the file alone, so it proves nothing;
+/// with webpack-subresource-integrity there is an `integrity`.
 enum WebpackStats {
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
         var manifest = Manifest(.webpackStats)
@@ -138,8 +143,10 @@ enum WebpackStats {
     }
 }
 
-/// Vite's `manifest.json`: chunks by name, each with what it imports. Those that an entry reaches are required; what is
-/// left over is listed, and optional.
+// MARK: - ViteManifest
+
+/// Vite's `manifest.json`: chunks by name, each with what it imports. Those that an entry reaches are
+/// required; what is left over is listed, and optional.
 struct ViteManifest {
     private let source: SourceText
     private let chunks: [(name: String, node: Node)]
@@ -164,7 +171,8 @@ struct ViteManifest {
             }
         }
         var manifest = Manifest(.vite, bundles: list.bundles)
-        // Paths are relative to the folder that was built into, and the manifest lies in one of its own there.
+        // Paths are relative to the folder that was built into, and the manifest lies in one of its own
+        // there.
         let folder = source.folderOfFile
         if folder == ".vite" || folder.hasSuffix("/.vite") { manifest.base = "../" }
         return manifest

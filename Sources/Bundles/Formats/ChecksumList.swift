@@ -60,6 +60,8 @@ struct ChecksumList {
     }
 }
 
+// MARK: - ChecksumLine
+
 /// One line of a list of checksums:
 ///
 ///     d41d8cd98f00b204e9800998ecf8427e  name      GNU, text; a star for the second space says binary
@@ -85,7 +87,8 @@ struct ChecksumLine {
         let text = isEscaped ? line.dropFirst() : line
         let tagged = Self.tagged(text)
         guard let parts = tagged ?? Self.plain(text) else {
-            throw Mistake(detail: "expected a digest and the name of its file, found neither form of checksum")
+            throw Mistake(
+                detail: "expected a digest and the name of its file, found neither form of checksum")
         }
         let name = try isEscaped ? Self.unescaped(parts.name) : Array(parts.name)
         guard !name.isEmpty else {
@@ -94,14 +97,16 @@ struct ChecksumLine {
         }
         guard name != [0x2D] else {
             throw Mistake(
-                detail: "expected the name of a file, found -, which is what was read from a pipe", isNearlyOne: true)
+                detail: "expected the name of a file, found -, which is what was read from a pipe",
+                isNearlyOne: true)
         }
         reference = PathReference.reference(to: name)
         if tagged != nil {
             algorithm = Node.short(String(decoding: parts.tag, as: UTF8.self))
             claim = try Self.claim(tag: parts.tag, value: parts.value)
         } else {
-            guard let known = DigestAlgorithm.allCases.first(where: { $0.byteCount * 2 == parts.value.count }),
+            guard
+                let known = DigestAlgorithm.allCases.first(where: { $0.byteCount * 2 == parts.value.count }),
                 let digest = Digest(known, hex: String(decoding: parts.value, as: UTF8.self))
             else {
                 throw Mistake(
@@ -122,8 +127,12 @@ struct ChecksumLine {
         }
         let tag = line[..<open].trimmed
         let rest = line[(close + 1)...].trimmed
-        let isTag = { (byte: UInt8) in byte.isASCIIAlphanumeric || byte == 0x2D || byte == 0x5F || byte == 0x2F }
-        guard let first = tag.first, first.isASCIIAlpha, tag.allSatisfy(isTag), rest.first == 0x3D else { return nil }
+        let isTag = { (byte: UInt8) in
+            byte.isASCIIAlphanumeric || byte == 0x2D || byte == 0x5F || byte == 0x2F
+        }
+        guard let first = tag.first, first.isASCIIAlpha, tag.allSatisfy(isTag), rest.first == 0x3D else {
+            return nil
+        }
         let value = rest.dropFirst().trimmed
         return value.isEmpty ? nil : (tag, line[(open + 1)..<close], value)
     }
@@ -140,11 +149,13 @@ struct ChecksumLine {
     private static func claim(
         tag: ArraySlice<UInt8>, value: ArraySlice<UInt8>
     ) throws(Mistake) -> Claim? {
-        let name = String(decoding: tag.map(\.lowercasedASCII).filter { $0 != 0x2D && $0 != 0x5F }, as: UTF8.self)
+        let name = String(
+            decoding: tag.map(\.lowercasedASCII).filter { $0 != 0x2D && $0 != 0x5F }, as: UTF8.self)
         let text = String(decoding: value, as: UTF8.self)
         if name == "size" {
             guard let count = Int(text), count >= 0 else {
-                throw Mistake(detail: "expected a count of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
+                throw Mistake(
+                    detail: "expected a count of bytes, found \"\(Node.short(text))\"", isNearlyOne: true)
             }
             return Claim(byteCount: count)
         }
@@ -154,7 +165,8 @@ struct ChecksumLine {
                     ? "sha" + name.dropFirst(4) : name)
         else { return nil }
         let bytes = Base64.decode(text)
-        guard let digest = Digest(algorithm, hex: text) ?? bytes.flatMap({ Digest(algorithm, bytes: $0) }) else {
+        guard let digest = Digest(algorithm, hex: text) ?? bytes.flatMap({ Digest(algorithm, bytes: $0) })
+        else {
             throw Mistake(
                 detail: "expected the \(algorithm.byteCount * 2) hexadecimal digits of \(algorithm.label), "
                     + "found \"\(Node.short(text))\"", isNearlyOne: true)

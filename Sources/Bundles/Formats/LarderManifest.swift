@@ -7,7 +7,7 @@ enum LarderManifest {
         "$schema", "site", "version", "base", "start", "scope", "depth", "include", "exclude", "nofollow",
         "noindex", "headers", "policy", "rules", "bundles",
     ]
-    static let bundleKeys =
+    private static let bundleKeys =
         ["url"] + DigestAlgorithm.allCases.map(\.rawValue) + ["integrity", "size", "version", "required"]
 
     static func read(_ root: Node) throws(ManifestError) -> Manifest {
@@ -90,7 +90,9 @@ enum LarderManifest {
         var seen: Set<String> = []
         for element in try nonEmpty(list) {
             let text = try element.text()
-            guard seen.insert(text).inserted else { throw element.refuse("\"\(Node.short(text))\" is listed twice") }
+            guard seen.insert(text).inserted else {
+                throw element.refuse("\"\(Node.short(text))\" is listed twice")
+            }
             try check(element, text)
             texts.append(text)
         }
@@ -125,9 +127,9 @@ enum LarderManifest {
 }
 
 extension Manifest {
-    /// The manifest in our own form, ending with a line feed. The keys are in the order of the schema and the bundles
-    /// in that of their references, so that the same bundles are always the same text. What our form cannot say is left
-    /// out: notes, weak evidence, and what is said of the bytes as they were sent.
+    /// The manifest in our own form, ending with a line feed. The keys are in the order of the schema and the
+    /// bundles in that of their references, so that the same bundles are always the same text. What our form
+    /// cannot say is left out: notes, weak evidence, and what is said of the bytes as they were sent.
     package var json: String {
         var writer = JSONWriter(.pretty)
         writer.object { object in
@@ -163,7 +165,9 @@ extension Bundle: JSONWritable {
                 object.member(digest.algorithm.rawValue, digest.hex)
             }
             for claim in claims where claim.isProof {
-                if case .integrity(let integrity) = claim.content { object.member("integrity", integrity.text) }
+                if case .integrity(let integrity) = claim.content {
+                    object.member("integrity", integrity.text)
+                }
             }
             object.memberIfPresent("size", byteCount)
             object.memberIfPresent("version", version)

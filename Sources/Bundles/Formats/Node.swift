@@ -26,7 +26,8 @@ struct Node {
 
     func required(_ name: String, _ what: String) throws(ManifestError) -> Node {
         guard let node = self[name] else {
-            throw source.refuse(at: value.range.lowerBound, key: path(name), "expected \(what), found nothing")
+            throw source.refuse(
+                at: value.range.lowerBound, key: path(name), "expected \(what), found nothing")
         }
         return node
     }
@@ -56,7 +57,8 @@ struct Node {
     }
 
     private func path(_ name: String) -> String {
-        let isPlain = !name.isEmpty && name.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x5F || $0 == 0x24 }
+        let isPlain =
+            !name.isEmpty && name.utf8.allSatisfy { $0.isASCIIAlphanumeric || $0 == 0x5F || $0 == 0x24 }
         return isPlain ? (key.isEmpty ? name : "\(key).\(name)") : "\(key)[\"\(name)\"]"
     }
 
@@ -111,7 +113,9 @@ extension Node {
     var shape: ManifestFormat? {
         if let items = value.array { return Self.shape(ofList: items) }
         guard let members = value.members, !members.isEmpty else { return nil }
-        func has(_ key: String, _ is: (JSONValue) -> Bool = { _ in true }) -> Bool { value[key].map(`is`) ?? false }
+        func has(_ key: String, _ is: (JSONValue) -> Bool = { _ in true }) -> Bool {
+            value[key].map(`is`) ?? false
+        }
         let isObject = { (value: JSONValue) in value.members != nil }
         let isArray = { (value: JSONValue) in value.array != nil }
         let isText = { (value: JSONValue) in value.string != nil }
@@ -124,7 +128,9 @@ extension Node {
         if has("files", isObject), has("assets", isObject) { return .sprockets }
         if has("files", isObject), has("entrypoints", isArray) || members.count == 1 { return .cra }
         if has("assets", isArray) || (has("children", isArray) && has("hash")) { return .webpackStats }
-        if has("imports", isObject) || has("scopes", isObject) || has("integrity", isObject) { return .importMap }
+        if has("imports", isObject) || has("scopes", isObject) || has("integrity", isObject) {
+            return .importMap
+        }
         if has("jsPath", isText) || WeexManifest.isAnswer(value) { return .weexBundle }
         if members.allSatisfy({ $0.value["file"]?.string != nil }) { return .vite }
         return AssetMap.isRecognised(members) ? .webpackAssets : nil
@@ -144,12 +150,15 @@ extension Node {
 
 extension Node {
     /// One of an enumeration's names.
-    func choice<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) throws(ManifestError) -> Choice {
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(_: Choice.Type) throws(ManifestError)
+        -> Choice
+    {
         let text = try string()
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
         let close = Spelling.closest(to: text, among: names).map { ": did you mean \"\($0)\"?" } ?? ""
-        throw refuse("expected one of \(names.joined(separator: ", ")), found \"\(Node.short(text))\"\(close)")
+        throw refuse(
+            "expected one of \(names.joined(separator: ", ")), found \"\(Node.short(text))\"\(close)")
     }
 
     /// What every browser would use, for what people write by hand.
@@ -164,7 +173,8 @@ extension Node {
         return integrity
     }
 
-    /// What a tool wrote of another file's integrity. What is malformed is kept, and matches nothing, as in a browser.
+    /// What a tool wrote of another file's integrity. What is malformed is kept, and matches nothing, as in a
+    /// browser.
     func foreignIntegrity() throws(ManifestError) -> [Claim] {
         guard !value.isNull else { return [] }
         let text = try string()
@@ -183,6 +193,8 @@ extension Node {
         if let refusal = list.merge(bundle) { throw refuse(refusal.detail) }
     }
 }
+
+// MARK: - Spelling
 
 /// What a mistyped word probably meant.
 package enum Spelling {

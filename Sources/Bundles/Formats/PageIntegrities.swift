@@ -1,8 +1,9 @@
 internal import Markup
 internal import Web
 
-/// The `integrity` attributes of a page's scripts, style sheets and preloads. A body has to meet all that are said of its URL,
-/// each as a browser does: the strongest algorithm counts, and what is malformed matches nothing.
+/// The `integrity` attributes of a page's scripts, style sheets and preloads. A body has to meet all that are
+/// said of its URL, each as a browser does: the strongest algorithm counts, and what is malformed matches
+/// nothing.
 enum PageIntegrities {
     static func read(_ source: SourceText) throws(ManifestError) -> Manifest {
         let (base, found) = IntegrityScanner().scan(source.bytes.span)
@@ -11,7 +12,9 @@ enum PageIntegrities {
         var places: [String: Int] = [:]
         for attribute in found {
             let reference = String(decoding: attribute.reference, as: UTF8.self)
-            guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.referenceByteCount else { continue }
+            guard !reference.isEmpty, reference.utf8.count <= ManifestLimits.referenceByteCount else {
+                continue
+            }
             guard places.count < ManifestLimits.bundleCount else {
                 throw source.refuse(at: 0, "more than \(ManifestLimits.bundleCount) bundles")
             }
@@ -21,7 +24,9 @@ enum PageIntegrities {
                 manifest.bundles.append(Bundle(reference: reference, claims: []))
             }
             let claim = Claim(Integrity(String(decoding: attribute.integrity, as: UTF8.self)))
-            if !manifest.bundles[place].claims.contains(claim) { manifest.bundles[place].claims.append(claim) }
+            if !manifest.bundles[place].claims.contains(claim) {
+                manifest.bundles[place].claims.append(claim)
+            }
         }
         // A check of nothing would be clean.
         guard !manifest.bundles.isEmpty else {
@@ -35,13 +40,19 @@ enum PageIntegrities {
         return bytes[start...].first { $0 > 0x20 } == 0x3C
     }
 
-    /// Whether a manifest of this name is none of these: a server that has no manifest there may answer with its page.
+    /// Whether a manifest of this name is none of these: a server that has no manifest there may answer with
+    /// its page.
     static func isUnlikely(_ file: String) -> Bool {
         let path = file.utf8.prefix { $0 != 0x3F && $0 != 0x23 }
-        guard let name = path.split(separator: 0x2F).last, let dot = name.lastIndex(of: 0x2E) else { return false }
+        guard let name = path.split(separator: 0x2F).last, let dot = name.lastIndex(of: 0x2E) else {
+            return false
+        }
         let ending = String(decoding: name[name.index(after: dot)...].map(\.lowercasedASCII), as: UTF8.self)
-        return ["json", "js", "mjs", "manifest", "webmanifest", "txt", "md5", "sha1", "sha256", "sha384", "sha512"]
-            .contains(ending)
+        return [
+            "json", "js", "mjs", "manifest", "webmanifest", "txt", "md5", "sha1", "sha256", "sha384",
+            "sha512",
+        ]
+        .contains(ending)
     }
 }
 

@@ -31,6 +31,8 @@ struct ScriptLiteral {
     }
 }
 
+// MARK: - ScriptLiteralParser
+
 /// Reads one literal of a script, of any quotes, with comments and commas where JavaScript takes them.
 struct ScriptLiteralParser {
     private let source: SourceText
@@ -127,7 +129,9 @@ struct ScriptLiteralParser {
 
     private mutating func descend() throws(ManifestError) {
         depth += 1
-        guard depth <= ManifestLimits.depth else { throw expected("at most \(ManifestLimits.depth) levels of nesting") }
+        guard depth <= ManifestLimits.depth else {
+            throw expected("at most \(ManifestLimits.depth) levels of nesting")
+        }
         offset += 1
     }
 
@@ -145,7 +149,8 @@ struct ScriptLiteralParser {
     }
 
     func expected(_ what: String) -> ManifestError {
-        let found = next.map { $0 > 0x20 && $0 < 0x7F ? "'\(Unicode.Scalar($0))'" : "byte \($0)" } ?? "the end"
+        let found =
+            next.map { $0 > 0x20 && $0 < 0x7F ? "'\(Unicode.Scalar($0))'" : "byte \($0)" } ?? "the end"
         return source.refuse(at: offset, "expected \(what), found \(found)")
     }
 

@@ -28,7 +28,9 @@ struct WorkboxList {
         markers.contains { marker in !places(of: marker, in: bytes, atMost: 1).isEmpty }
     }
 
-    private static let markers = ["precacheAndRoute", "addToCacheList", "__WB_MANIFEST", "__precacheManifest"]
+    private static let markers = [
+        "precacheAndRoute", "addToCacheList", "__WB_MANIFEST", "__precacheManifest",
+    ]
 
     // MARK: Finding
 
@@ -67,8 +69,8 @@ struct WorkboxList {
             guard bytes[at] == 0x5B else { continue }
             switch bytes[(at + 1)..<max(at + 1, end)].first(where: { $0 > 0x20 }) {
             case 0x7B, 0x22, 0x27, 0x60, 0x5D, nil: return at
-            // A comment could be as long as the script: whoever parses the list passes it once. Other slashes are
-            // regular expressions.
+            // A comment could be as long as the script: whoever parses the list passes it once. Other slashes
+            // are regular expressions.
             case 0x2F where at + 2 < end && (bytes[at + 2] == 0x2A || bytes[at + 2] == 0x2F): return at
             default: continue
             }

@@ -53,20 +53,4 @@ struct FolderFiles {
     private mutating func skip(_ name: String, _ reason: String) {
         skipped.append(.init(name: name.visible, reason: reason))
     }
-
-    /// The path as a relative URL.
-    static func reference(to path: String) -> String {
-        var bytes: [UInt8] = []
-        // What looks like a scheme is none behind `./` (RFC 3986, section 4.2).
-        if path.utf8.prefix(while: { $0 != UInt8(ascii: "/") }).contains(UInt8(ascii: ":")) { bytes += "./".utf8 }
-        for byte in path.utf8 {
-            switch byte {
-            case 0x21, 0x24, 0x26...0x3b, 0x3d, 0x40...0x5a, 0x5f, 0x61...0x7a, 0x7e: bytes.append(byte)
-            default:
-                let digits = Array("0123456789ABCDEF".utf8)
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
 }

@@ -61,7 +61,7 @@ extension Larder {
                 let content = BodyContent.file(path: path + "/" + name)
                 give(
                     number,
-                    Result { () throws(StoreError) in try Bundle(FolderFiles.reference(to: name), of: content) })
+                    Result { () throws(StoreError) in try Bundle(PathReference.reference(to: name), of: content) })
             }
         }
         guard !interruption.isRequested else { throw .interrupted }

@@ -51,7 +51,8 @@ package enum BodyContent: Sendable, Equatable {
 }
 
 extension BodyContent {
-    /// Hands the bytes over in order, those of a file in pieces, until `take` says false. Whether it took all of them.
+    /// Hands the bytes over in order, those of a file in pieces, until `take` says false. Whether it took all
+    /// of them.
     package func eachWantedPiece(_ take: (Span<UInt8>) -> Bool) throws(StoreError) -> Bool {
         let path: String
         switch self {
@@ -76,7 +77,8 @@ extension BodyContent {
 }
 
 extension StoreReader {
-    /// The MD5 of a body: the one that is kept, else the one that its bytes have. Nil for a body that is gone, or damaged.
+    /// The MD5 of a body: the one that is kept, else the one that its bytes have. Nil for a body that is
+    /// gone, or damaged.
     package func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let kept = body.md5.flatMap({ Digest(.md5, bytes: $0) }) { return kept }
         guard let content = try content(of: body) else { return nil }
@@ -103,14 +105,16 @@ extension StoreWriter {
 }
 
 extension StoreReader {
-    /// The MD5 of a body's bytes: the one that is kept, else the one that they have where they are no more than so many. Nil
-    /// as well for a body that is gone.
+    /// The MD5 of a body's bytes: the one that is kept, else the one that they have where they are no more
+    /// than so many. Nil as well for a body that is gone.
     package func md5(of body: StoredBody, upTo byteCount: Int) throws(StoreError) -> [UInt8]? {
         if let kept = body.md5 { return kept }
         guard body.byteCount <= byteCount else { return nil }
         return try md5(of: body)?.bytes
     }
 }
+
+// MARK: - BodyFiles
 
 /// Large bodies on their way into the store: synced together, then moved to their names.
 ///
@@ -123,8 +127,8 @@ struct BodyFiles {
         self.folder = folder
     }
 
-    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. One that was cut short there, or whose
-    /// bytes have changed, is not the same.
+    /// Takes a file of `incoming`; it is moved, or removed when the store has the same. One that was cut
+    /// short there, or whose bytes have changed, is not the same.
     mutating func add(_ source: String, sha256 hex: String) throws(StoreError) {
         let target = folder.bodyFile(sha256: hex)
         if try Self.isSame(source, target) {

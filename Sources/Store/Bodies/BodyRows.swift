@@ -1,7 +1,7 @@
 internal import Digest
 
-/// The rows of bodies, and where the bytes go: those of tiny ones into the row, of most into a pack, of large ones into a
-/// file. It belongs to the writer, in whose transactions it works.
+/// The rows of bodies, and where the bytes go: those of tiny ones into the row, of most into a pack, of large
+/// ones into a file. It belongs to the writer, in whose transactions it works.
 struct BodyRows {
     private let folder: StoreFolder
     private let connection: Connection
@@ -26,7 +26,8 @@ struct BodyRows {
         self.connection = connection
         self.journal = journal
         files = BodyFiles(folder)
-        findBody = try connection.prepare("SELECT id, pack, start, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
+        findBody = try connection.prepare(
+            "SELECT id, pack, start, md5 IS NULL FROM body WHERE sha256 = ? AND form = ?")
         addBody = try connection.prepare(
             "INSERT INTO body (sha256, form, size, title, pack, start, md5) VALUES (?, ?, ?, ?, ?, ?, ?)")
         moveBody = try connection.prepare("UPDATE body SET pack = ?, start = ? WHERE id = ?")
@@ -44,13 +45,16 @@ struct BodyRows {
         if case .file(let path) = body.content { try files.add(path, sha256: body.sha256.hex) }
         let known = try findBody.first(.blob(body.sha256.bytes), .text(body.form)) { row in
             Known(
-                row: row.integer(0), place: row.optionalInteger(1).map { PackPlace(pack: $0, start: row.integer(2)) },
+                row: row.integer(0),
+                place: row.optionalInteger(1).map { PackPlace(pack: $0, start: row.integer(2)) },
                 lacksMD5: row.integer(3) != 0)
         }
         if let known {
             try mend(known, body)
             try renewLinks.run(.blob(body.links), .integer(known.row))
-            if known.lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5.bytes), .blob(body.sha256.bytes)) }
+            if known.lacksMD5, let md5 = body.md5 {
+                try keepMD5.run(.blob(md5.bytes), .blob(body.sha256.bytes))
+            }
             return known.row
         }
         openByteCount += body.links.count
@@ -62,7 +66,8 @@ struct BodyRows {
         case .file: break
         }
         try addBody.run(
-            .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)), .optional(body.title),
+            .blob(body.sha256.bytes), .text(body.form), .integer(Int64(body.byteCount)),
+            .optional(body.title),
             .optional(place?.pack), .optional(place?.start), body.md5.map { .blob($0.bytes) } ?? .null)
         let row = connection.lastInsertedRow
         try addContent.run(.integer(row), .blob(body.links), inline.map { .blob($0) } ?? .null)
@@ -76,8 +81,8 @@ struct BodyRows {
         let lacksMD5: Bool
     }
 
-    /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are good ones. Each is
-    /// compared once in a run.
+    /// A body that is known, but whose bytes have been lost, cut short or changed, is kept anew: here are
+    /// good ones. Each is compared once in a run.
     private mutating func mend(_ known: Known, _ body: NewBody) throws(StoreError) {
         guard case .bytes(let bytes) = body.content, proven.insert(known.row).inserted else { return }
         if try held(known, body) == bytes { return }
@@ -97,7 +102,9 @@ struct BodyRows {
         if let place = known.place {
             return try Pack(place.pack, in: folder).read(from: place.start, byteCount: body.byteCount)
         }
-        let inline = try connection.prepare("SELECT bytes FROM content WHERE body = ?").first(.integer(known.row)) {
+        let inline = try connection.prepare("SELECT bytes FROM content WHERE body = ?").first(
+            .integer(known.row)
+        ) {
             $0.optionalBlob(0)
         }
         if let inline = inline ?? nil { return inline }
@@ -130,10 +137,13 @@ struct BodyRows {
 
     /// Looked up by its digest: its number may have become another's since somebody read it.
     func row(ofHeld body: StoredBody) throws(StoreError) -> Int64 {
-        let known = try findBody.first(.blob(body.sha256), .text(body.form)) { ($0.integer(0), $0.integer(3) != 0) }
+        let known = try findBody.first(.blob(body.sha256), .text(body.form)) {
+            ($0.integer(0), $0.integer(3) != 0)
+        }
         guard let (row, lacksMD5) = known else {
             throw StoreError(
-                .failed, doing: "write to", path: folder.path, detail: "a body that was confirmed is not there any more"
+                .failed, doing: "write to", path: folder.path,
+                detail: "a body that was confirmed is not there any more"
             )
         }
         if lacksMD5, let md5 = body.md5 { try keepMD5.run(.blob(md5), .blob(body.sha256)) }
@@ -168,8 +178,10 @@ struct BodyRows {
     }
 }
 
-/// The rows of URLs, each looked up once in a visit where its writer numbers them. It belongs to the writer, in whose
-/// transactions it works.
+// MARK: - URLRows
+
+/// The rows of URLs, each looked up once in a visit where its writer numbers them. It belongs to the writer,
+/// in whose transactions it works.
 struct URLRows {
     private let connection: Connection
     private let find: Statement
@@ -214,8 +226,8 @@ struct URLRows {
     }
 
     mutating func row(of href: String) throws(StoreError) -> Int64 {
-        // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one was, the next
-        // is likely to be too, and then one search is enough.
+        // A first visit brings new URLs, one after the other, and a later one hardly any: what the last one
+        // was, the next is likely to be too, and then one search is enough.
         if !lastWasNew, let known = try find.first(.text(href), read: { $0.integer(0) }) { return known }
         try add.run(.text(href))
         lastWasNew = connection.changedRowCount > 0

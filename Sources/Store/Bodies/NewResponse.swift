@@ -61,8 +61,8 @@ package struct NewBody: Sendable {
     /// Equal for equal contents.
     package var fingerprint: UInt64 { sha256.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
-    /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what waits for
-    /// the writer is bounded. Both happen on the thread that asks.
+    /// Reads the content once to know its digest, and puts a large one into a file of `folder`, so that what
+    /// waits for the writer is bounded. Both happen on the thread that asks.
     ///
     /// - Parameter sha256: where somebody has computed it already.
     package init(

@@ -3,7 +3,8 @@ internal import System
 
 /// A file with many bodies, one behind the other.
 ///
-/// Its number is drawn by lot and not given again, so that a body that somebody looked up is in that very file or nowhere.
+/// Its number is drawn by lot and not given again, so that a body that somebody looked up is in that very
+/// file or nowhere.
 struct Pack: Equatable {
     let number: Int64
     let name: String
@@ -42,7 +43,8 @@ struct Pack: Equatable {
         (0...Int64(Limits.packedBody)).contains(byteCount) && (0...1 << 40).contains(start)
     }
 
-    /// The bytes of a body, fewer where the file ends before; nil where there is no such file, or can be no such body.
+    /// The bytes of a body, fewer where the file ends before; nil where there is no such file, or can be no
+    /// such body.
     func read(from start: Int64, byteCount: Int) throws(StoreError) -> [UInt8]? {
         guard Self.canHold(start, Int64(byteCount)) else { return nil }
         do throws(SystemError) {
@@ -66,6 +68,8 @@ struct PackPlace: Equatable {
     }
 }
 
+// MARK: - PackWriter
+
 /// Appends bodies to one pack, to which nobody else appends meanwhile. It belongs to the writer's thread.
 ///
 /// What is appended counts from the commit on. What a killed run appended without one is written over.
@@ -77,8 +81,8 @@ final class PackWriter {
     private var committedEnd: Int64
     private var isNew: Bool
 
-    /// Goes on with a pack that has room and that nobody holds, else begins one. `size` tells how much of a pack is
-    /// committed, nil for none of it.
+    /// Goes on with a pack that has room and that nobody holds, else begins one. `size` tells how much of a
+    /// pack is committed, nil for none of it.
     convenience init(
         _ folder: StoreFolder, size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) {
@@ -119,7 +123,8 @@ final class PackWriter {
         self.isNew = isNew
     }
 
-    /// Where a pack is gone on with; nil for one that is full, that somebody else holds, or that was cut short.
+    /// Where a pack is gone on with; nil for one that is full, that somebody else holds, or that was cut
+    /// short.
     private static func end(
         of pack: Pack, _ file: Int32, _ size: (Pack) throws(StoreError) -> Int64?
     ) throws(StoreError) -> Int64? {
@@ -127,7 +132,8 @@ final class PackWriter {
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else { return nil }
         let end = try size(pack) ?? 0
         var status = stat()
-        guard end < Limits.packSize, fstat(file, &status) == 0, status.st_nlink > 0, Int64(status.st_size) >= end,
+        guard end < Limits.packSize, fstat(file, &status) == 0, status.st_nlink > 0,
+            Int64(status.st_size) >= end,
             ftruncate(file, off_t(end)) == 0
         else { return nil }
         return end
@@ -142,7 +148,8 @@ final class PackWriter {
         return PackPlace(pack: pack.number, start: end)
     }
 
-    /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name it.
+    /// What is appended so far stays, even after a power cut. Comes before the commit of the rows that name
+    /// it.
     func settle() throws(StoreError) {
         guard end > committedEnd else { return }
         try StoreError.wrapping { () throws(SystemError) in

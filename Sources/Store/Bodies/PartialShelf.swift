@@ -2,8 +2,8 @@ internal import Digest
 internal import Glibc
 internal import System
 
-/// The beginnings of bodies whose transfers broke off, to be gone on with, by this run or a later one. It belongs to one
-/// thread, and its site's lock keeps other runs from the same URLs.
+/// The beginnings of bodies whose transfers broke off, to be gone on with, by this run or a later one. It
+/// belongs to one thread, and its site's lock keeps other runs from the same URLs.
 ///
 /// Each is a file with another one beside it that says of what it is. Nothing but time is lost when they are.
 package struct PartialShelf {
@@ -22,14 +22,16 @@ package struct PartialShelf {
         for name in folder.partialNames where name.hasSuffix(Self.headEnding) {
             let body = String(name.dropLast(Self.headEnding.utf8.count))
             var status = stat()
-            if stat(folder.partials + "/" + body, &status) == 0, now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
+            if stat(folder.partials + "/" + body, &status) == 0,
+                now - Int64(status.st_mtim.tv_sec) < Self.secondsToLive
             {
                 names.insert(body)
             }
         }
         for name in folder.partialNames
         where !names.contains(name) && !name.hasSuffix(Self.headEnding)
-            || name.hasSuffix(Self.headEnding) && !names.contains(String(name.dropLast(Self.headEnding.utf8.count)))
+            || name.hasSuffix(Self.headEnding)
+                && !names.contains(String(name.dropLast(Self.headEnding.utf8.count)))
         {
             unlink(folder.partials + "/" + name)
         }
@@ -58,14 +60,17 @@ package struct PartialShelf {
         defer { unlink(path + Self.headEnding) }
         var status = stat()
         guard let text = try? BodyContent.file(path: path + Self.headEnding).load(), stat(path, &status) == 0,
-            let end = text.firstIndex(of: UInt8(ascii: "\n")), String(decoding: text[..<end], as: UTF8.self) == href
+            let end = text.firstIndex(of: UInt8(ascii: "\n")),
+            String(decoding: text[..<end], as: UTF8.self) == href
         else { return nil }
         return HeldPart(
             href: href, path: path, byteCount: Int(clamping: status.st_size),
             fields: String(decoding: text[(end + 1)...], as: UTF8.self))
     }
 
-    private static func name(of href: String) -> String { DigestStream.digest(.sha256, of: href.utf8.span).hex }
+    private static func name(of href: String) -> String {
+        DigestStream.digest(.sha256, of: href.utf8.span).hex
+    }
 }
 
 /// The beginning of a body, in a file, and the header block that it came with.

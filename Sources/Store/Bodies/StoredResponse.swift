@@ -22,8 +22,8 @@ package struct StoredResponse: Sendable, Equatable {
 
     package var isRedirect: Bool { (300..<400).contains(status) }
 
-    /// Whether a request with these fields would have got it. A body is kept without its content coding, so that it suits
-    /// whatever coding a client accepts.
+    /// Whether a request with these fields would have got it. A body is kept without its content coding, so
+    /// that it suits whatever coding a client accepts.
     package func suits(_ fields: HTTPFields) -> Bool {
         variant.isEmpty
             || variant != VaryKey.never && VaryKey(stored: variant).matches(fields.withoutAcceptedCodings)
@@ -74,8 +74,8 @@ extension StoredResponse {
         \(StoredBody.columns)
         """
 
-    /// The order in which readers look through what an address has, with `site` joined to it: the newest visit of those that
-    /// are published, and in a visit what was fetched last.
+    /// The order in which readers look through what an address has, with `site` joined to it: the newest
+    /// visit of those that are published, and in a visit what was fetched last.
     static let shownFirst = """
         site.published IS NULL, response.visit DESC, response.fetched DESC, response.variant DESC
         """
@@ -118,6 +118,8 @@ extension StoredBody {
     }
 }
 
+// MARK: - ResponseFlags
+
 /// What is to be known of a stored response beside what the server said.
 package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package let rawValue: UInt16
@@ -138,10 +140,11 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let saysNoindex = ResponseFlags(rawValue: 32)
     /// It says that there is nothing, with a status that says the contrary.
     package static let isSoftNotFound = ResponseFlags(rawValue: 64)
-    /// Its request said from which origin it came, as those of CORS do: what it says on that (`Access-Control-*`) is all
-    /// that there is to know.
+    /// Its request said from which origin it came, as those of CORS do: what it says on that
+    /// (`Access-Control-*`) is all that there is to know.
     package static let askedByOrigin = ResponseFlags(rawValue: 128)
-    /// It was asked for with credentials: cookies, a login, a client certificate, or header fields that are such.
+    /// It was asked for with credentials: cookies, a login, a client certificate, or header fields that are
+    /// such.
     package static let isPrivate = ResponseFlags(rawValue: 256)
 
     /// What is known of a body, and stays so as long as it does, whoever confirms it.
@@ -152,7 +155,8 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]
 }
 
-/// What tells answers to other requests than a plain GET apart: the method, and the MD5 of the body that was sent.
+/// What tells answers to other requests than a plain GET apart: the method, and the MD5 of the body that was
+/// sent.
 ///
 /// With it a recorded API call is answered offline.
 package struct RequestKey: Hashable, Sendable {
@@ -161,7 +165,8 @@ package struct RequestKey: Hashable, Sendable {
 
     package static let get = RequestKey(stored: "")
 
-    /// Stands beside a site's name for the manifest that is in force in a visit: no request is ever answered by it.
+    /// Stands beside a site's name for the manifest that is in force in a visit: no request is ever answered
+    /// by it.
     package static let manifest = RequestKey(stored: "manifest")
 
     /// A HEAD is answered by what a GET got.
@@ -176,8 +181,8 @@ package struct RequestKey: Hashable, Sendable {
 }
 
 extension VaryKey {
-    /// The key under which a body is kept without its content coding: what the request accepted as coding tells nothing
-    /// apart. Nil for an answer that no other request selects.
+    /// The key under which a body is kept without its content coding: what the request accepted as coding
+    /// tells nothing apart. Nil for an answer that no other request selects.
     package init?(decoded response: HTTPFields, request: HTTPFields) {
         self.init(response: response, request: request.withoutAcceptedCodings)
     }

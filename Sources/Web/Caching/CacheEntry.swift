@@ -3,13 +3,15 @@ package struct CacheEntry: Sendable, Equatable {
     package var status: Int
     package var fields: HTTPFields
     package var freshness: Freshness
-    /// Whether an unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and 4.4).
+    /// Whether an unsafe request, or a HEAD, showed that it may no longer hold (RFC 9111, sections 4.3.5 and
+    /// 4.4).
     package var isInvalidated: Bool
     /// Whether only part of the body is held.
     package var isPart: Bool
 
     package init(
-        status: Int, fields: HTTPFields, freshness: Freshness, isInvalidated: Bool = false, isPart: Bool = false
+        status: Int, fields: HTTPFields, freshness: Freshness, isInvalidated: Bool = false,
+        isPart: Bool = false
     ) {
         self.status = status
         self.fields = fields
@@ -18,16 +20,19 @@ package struct CacheEntry: Sendable, Equatable {
         self.isPart = isPart
     }
 
-    /// An entry as a store gives it back: its head and its times, from which the freshness is worked out again.
+    /// An entry as a store gives it back: its head and its times, from which the freshness is worked out
+    /// again.
     package init(
         status: Int, fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate, profile: CacheProfile,
         forced: ForcedLifetime? = nil, isInvalidated: Bool = false, isPart: Bool = false
     ) {
         let freshness = Freshness(
-            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime, profile: profile,
+            status: status, fields: fields, requestTime: requestTime, responseTime: responseTime,
+            profile: profile,
             forced: forced)
         self.init(
-            status: status, fields: fields, freshness: freshness, isInvalidated: isInvalidated, isPart: isPart)
+            status: status, fields: fields, freshness: freshness, isInvalidated: isInvalidated, isPart: isPart
+        )
     }
 
     /// The head of a body whose last part has come (RFC 9111, section 3.4).
@@ -47,33 +52,16 @@ package struct CacheEntry: Sendable, Equatable {
         freshness.isFresh(at: now) && !isInvalidated ? .fresh : .stale
     }
 
-    /// The fields to answer with: as stored, with the age that the response has reached (RFC 9111, section 4).
+    /// The fields to answer with: as stored, with the age that the response has reached (RFC 9111, section
+    /// 4).
     package func servedFields(at now: HTTPDate) -> HTTPFields {
         var result = fields
         result.set("Age", String(freshness.age(at: now)))
         return result
     }
-
-    /// The head to answer a request with, whose conditions may make it a 304 or a 412, neither of which has a body.
-    package func servedHead(
-        to request: CacheRequest, at now: HTTPDate, as role: Preconditions.Role
-    ) -> (status: Int, fields: HTTPFields) {
-        let conditions = Preconditions(request.fields)
-        // They count only where the answer would be a success (RFC 9110, section 13.2.1).
-        guard !conditions.isEmpty, (200...299).contains(status) else { return (status, servedFields(at: now)) }
-        switch conditions.evaluate(validator, method: request.method, as: role) {
-        case .proceed: return (status, servedFields(at: now))
-        case .notModified: return (304, servedFields(at: now).removing(Self.bodyFields))
-        case .failed: return (412, [:])
-        }
-    }
-
-    /// Those that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
-    private static let bodyFields: Set<String> = [
-        "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range",
-        "content-type",
-    ]
 }
+
+// MARK: - CacheRequest
 
 /// A request as a cache looks at it.
 package struct CacheRequest: Sendable {
@@ -105,8 +93,8 @@ package struct CacheRequest: Sendable {
     package let url: WebURL
     package let fields: HTTPFields
     package let directives: CacheDirectives
-    /// Whether the caller keeps its answer under a key of its own, which tells it from others of the same URL: a recorded
-    /// API call. Then its method does not stand against storing.
+    /// Whether the caller keeps its answer under a key of its own, which tells it from others of the same
+    /// URL: a recorded API call. Then its method does not stand against storing.
     package let isRecorded: Bool
 
     package init(
@@ -124,8 +112,9 @@ package struct CacheRequest: Sendable {
         "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
     ]
 
-    /// What goes to the server in the request's stead: without the fields of the connection and, for GET and HEAD, without
-    /// the client's conditions and range, which are evaluated against what comes; with the fields that the action asks for.
+    /// What goes to the server in the request's stead: without the fields of the connection and, for GET and
+    /// HEAD, without the client's conditions and range, which are evaluated against what comes; with the
+    /// fields that the action asks for.
     ///
     /// - Parameters:
     ///   - keepingRange: asks for the client's part alone, by its condition.
@@ -143,6 +132,8 @@ package struct CacheRequest: Sendable {
         return result
     }
 }
+
+// MARK: - CacheChanges
 
 /// Works out what a server's answer to a request changes in the store.
 struct CacheChanges {
@@ -168,9 +159,12 @@ struct CacheChanges {
 
     /// A whole answer, or a part (RFC 9111, sections 3 and 3.4).
     func storing(_ answer: CacheAnswer, over entry: CacheEntry?) -> CacheConclusion.Change {
-        if let entry, CacheStatus.isPassing(answer.status), !CacheStatus.isPassing(entry.status) { return .none }
+        if let entry, CacheStatus.isPassing(answer.status), !CacheStatus.isPassing(entry.status) {
+            return .none
+        }
         if answer.status == 206, let entry {
-            // Of another version, a part is worth less than a whole and more than other parts (RFC 9111, section 3.4).
+            // Of another version, a part is worth less than a whole and more than other parts (RFC 9111,
+            // section 3.4).
             if let tag = answer.fields.entityTag, let held = entry.fields.entityTag, tag.matchesStrongly(held) {
                 let updated = refreshed(entry, by: answer)
                 return entry.isPart ? .extend(updated) : .update(updated)
@@ -195,7 +189,8 @@ struct CacheChanges {
 
     private func entry(_ status: Int, _ fields: HTTPFields, _ answer: CacheAnswer) -> CacheEntry {
         let freshness = Freshness(
-            status: status, fields: fields, requestTime: answer.requestTime, responseTime: answer.responseTime,
+            status: status, fields: fields, requestTime: answer.requestTime,
+            responseTime: answer.responseTime,
             profile: profile, forced: rules.lifetime(for: request.url, fields.contentType))
         return CacheEntry(
             status: status, fields: fields.storable(in: profile), freshness: freshness, isPart: status == 206)

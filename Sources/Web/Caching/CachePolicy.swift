@@ -1,5 +1,5 @@
-/// How stored responses and the network share the work. The names are the same in the library, the command and the portal;
-/// most have a counterpart in NSURLRequest.CachePolicy.
+/// How stored responses and the network share the work. The names are the same in the library, the command
+/// and the portal; most have a counterpart in NSURLRequest.CachePolicy.
 public enum CachePolicy: String, Sendable, CaseIterable {
     /// RFC 9111: what is fresh is served, what is stale is validated, what is missing is loaded.
     case `protocol`
@@ -35,7 +35,8 @@ package enum CacheHit: String, Sendable, Equatable {
 package enum CacheAction: Sendable, Equatable {
     /// Answer with what is stored.
     case serve(CacheHit)
-    /// Answer with what is stored and ask the server behind, with these fields; conditions among them, if it has a validator.
+    /// Answer with what is stored and ask the server behind, with these fields; conditions among them, if it
+    /// has a validator.
     case serveAndRefresh(CacheHit, with: HTTPFields)
     /// Ask the server, with these conditions, whether what is stored still holds.
     case validate(with: HTTPFields)
@@ -48,8 +49,9 @@ package enum CacheAction: Sendable, Equatable {
 extension CachePolicy {
     /// Decides what to do about a request, given the stored response that it selects.
     ///
-    /// A part of a body counts as missing, unless the caller, who knows the range that is asked for, found that it is
-    /// enough and says so by clearing `isPart`. A request that must not use the network (`only-if-cached`) never does.
+    /// A part of a body counts as missing, unless the caller, who knows the range that is asked for, found
+    /// that it is enough and says so by clearing `isPart`. A request that must not use the network
+    /// (`only-if-cached`) never does.
     package func action(
         for request: CacheRequest, entry: CacheEntry?, reachability: Reachability = .unknown, now: HTTPDate
     ) -> CacheAction {
@@ -91,9 +93,11 @@ extension CachePolicy {
         }
     }
 
-    /// For what changes something, or is not answered by what a GET got: a stored answer is the one that was recorded for
-    /// just this request. It is never asked for behind, since asking may do it again.
-    private func actionForOther(_ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate) -> CacheAction {
+    /// For what changes something, or is not answered by what a GET got: a stored answer is the one that was
+    /// recorded for just this request. It is never asked for behind, since asking may do it again.
+    private func actionForOther(_ entry: CacheEntry?, _ reachability: Reachability, _ now: HTTPDate)
+        -> CacheAction
+    {
         let recorded = entry.map { CacheAction.serve($0.hit(at: now)) }
         switch self {
         case .protocol, .reload, .revalidate: return .load(adding: [:])
@@ -109,16 +113,21 @@ extension CachePolicy {
     }
 
     /// RFC 9111, section 4, and the request's directives of section 5.2.1.
-    private static func actionByProtocol(_ request: CacheRequest, _ entry: CacheEntry, _ now: HTTPDate) -> CacheAction {
+    private static func actionByProtocol(_ request: CacheRequest, _ entry: CacheEntry, _ now: HTTPDate)
+        -> CacheAction
+    {
         let freshness = entry.freshness
         let wishes = request.directives
-        if wishes.noCache != nil || freshness.needsValidation || entry.isInvalidated { return revalidation(of: entry) }
+        if wishes.noCache != nil || freshness.needsValidation || entry.isInvalidated {
+            return revalidation(of: entry)
+        }
         let age = freshness.age(at: now)
         let staleness = freshness.staleness(at: now)
         let isYoungEnough = wishes.maxAge.map { age <= $0 } ?? true
         if staleness < 0 {
             let lastsLongEnough = wishes.minFresh.map { -staleness >= $0 } ?? true
-            // A reload sends `max-age=0`; what cannot change need not be asked about for that (RFC 8246, section 2).
+            // A reload sends `max-age=0`; what cannot change need not be asked about for that (RFC 8246,
+            // section 2).
             if lastsLongEnough, isYoungEnough || freshness.isImmutable { return .serve(.fresh) }
             return revalidation(of: entry)
         }
@@ -150,10 +159,11 @@ extension CachePolicy {
 }
 
 extension CachePolicy {
-    /// Concludes what the server's answer, or its silence, means for a request that was sent because of `action(for:)`.
+    /// Concludes what the server's answer, or its silence, means for a request that was sent because of
+    /// `action(for:)`.
     ///
-    /// `entry` is what is stored for the request, and `wasConditional` says whether it was asked about by its conditions.
-    /// A failure never takes the place of a good copy.
+    /// `entry` is what is stored for the request, and `wasConditional` says whether it was asked about by its
+    /// conditions. A failure never takes the place of a good copy.
     package func conclusion(
         of outcome: CacheOutcome, for request: CacheRequest, entry: CacheEntry?, wasConditional: Bool,
         profile: CacheProfile, rules: CacheRules = CacheRules(), now: HTTPDate
@@ -175,7 +185,8 @@ extension CachePolicy {
                 return CacheConclusion(.stored(entry, entry.hit(at: now)))
             }
             if request.method == .head {
-                return CacheConclusion(.received, entry.map { changes.change(of: $0, byHead: answer) } ?? .none)
+                return CacheConclusion(
+                    .received, entry.map { changes.change(of: $0, byHead: answer) } ?? .none)
             }
             let invalidated = Invalidation.targets(of: request, status: answer.status, fields: answer.fields)
             return CacheConclusion(.received, changes.storing(answer, over: entry), invalidated: invalidated)
@@ -215,7 +226,9 @@ extension CachePolicy {
     }
 
     /// RFC 9111, sections 4.2.4 and 4.3.3, and RFC 5861, section 4.
-    private static func maySubstituteByProtocol(_ entry: CacheEntry, _ request: CacheRequest, _ now: HTTPDate) -> Bool {
+    private static func maySubstituteByProtocol(_ entry: CacheEntry, _ request: CacheRequest, _ now: HTTPDate)
+        -> Bool
+    {
         let freshness = entry.freshness
         guard request.method.isAnsweredByStored, request.directives.noCache == nil, !entry.isInvalidated,
             !freshness.needsValidation
@@ -234,7 +247,8 @@ extension CachePolicy {
 /// The head of what a server answered.
 package struct CacheAnswer: Sendable, Equatable {
     package let status: Int
-    /// With a `Date` in any case: a response that came without one is dated by its arrival (RFC 9110, section 6.6.1).
+    /// With a `Date` in any case: a response that came without one is dated by its arrival (RFC 9110, section
+    /// 6.6.1).
     package let fields: HTTPFields
     package let requestTime: HTTPDate
     package let responseTime: HTTPDate
@@ -256,6 +270,8 @@ package enum CacheOutcome: Sendable, Equatable {
     case unreachable
 }
 
+// MARK: - CacheConclusion
+
 /// What to answer the client and what to change in the store, now that the server has been asked.
 package struct CacheConclusion: Sendable, Equatable {
     package enum Reply: Sendable, Equatable {
@@ -271,11 +287,13 @@ package struct CacheConclusion: Sendable, Equatable {
 
     package enum Change: Sendable, Equatable {
         case none
-        /// The answer takes the place of what is stored, with these fields. The user's inspection may still refuse its body.
+        /// The answer takes the place of what is stored, with these fields. The user's inspection may still
+        /// refuse its body.
         case store(CacheEntry, StoragePolicy)
         /// The stored body gets this head.
         case update(CacheEntry)
-        /// The part that came joins the parts that are stored, which get this head (`HeldParts`, `CacheEntry.completed`).
+        /// The part that came joins the parts that are stored, which get this head (`HeldParts`,
+        /// `CacheEntry.completed`).
         case extend(CacheEntry)
     }
 

@@ -56,9 +56,13 @@ package struct CacheRules: Sendable {
         self.inspection = inspection
     }
 
-    package func lifetime(for url: WebURL, _ type: MediaType?) -> ForcedLifetime? { first(\.lifetime, url, type) }
+    package func lifetime(for url: WebURL, _ type: MediaType?) -> ForcedLifetime? {
+        first(\.lifetime, url, type)
+    }
 
-    package func storage(for url: WebURL, _ type: MediaType?) -> StoragePolicy? { first(\.storage, url, type) }
+    package func storage(for url: WebURL, _ type: MediaType?) -> StoragePolicy? {
+        first(\.storage, url, type)
+    }
 
     /// The rule by which nothing of the URL is to be on the disk; nil where it may be.
     package func storageBan(for url: WebURL, _ type: MediaType?) -> Rule? {
@@ -66,8 +70,11 @@ package struct CacheRules: Sendable {
         return rule?.storage == .allowed ? nil : rule
     }
 
-    /// The policy for a request. Until a response is known, by which to know the type, rules for a type do not count.
-    package func policy(for url: WebURL, _ type: MediaType? = nil) -> CachePolicy? { first(\.policy, url, type) }
+    /// The policy for a request. Until a response is known, by which to know the type, rules for a type do
+    /// not count.
+    package func policy(for url: WebURL, _ type: MediaType? = nil) -> CachePolicy? {
+        first(\.policy, url, type)
+    }
 
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
 
@@ -111,16 +118,18 @@ extension CacheRules.Rule {
         case nothingSet
     }
 
-    /// Reads a rule as a person writes it: a pattern of URLs, and behind it, with spaces between, what is wanted.
+    /// Reads a rule as a person writes it: a pattern of URLs, and behind it, with spaces between, what is
+    /// wanted.
     ///
     ///     https://api.example.com/** type=application/json max-age=600 memory-only
     ///     /search no-query policy=prefer-cache
     ///
-    /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds, `allowed`,
-    /// `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies; `no-query` lets an answer
-    /// without the query, or with another one, stand in; `version=rev,build` names parameters that tell versions apart, any of which stands in for the others; `post` keeps what a
-    /// POST was answered, for the same POST. `refuse` keeps no answer that matches and, with `status=`, `larger-than=`,
-    /// `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
+    /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds,
+    /// `allowed`, `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies;
+    /// `no-query` lets an answer without the query, or with another one, stand in; `version=rev,build` names
+    /// parameters that tell versions apart, any of which stands in for the others; `post` keeps what a POST
+    /// was answered, for the same POST. `refuse` keeps no answer that matches and, with `status=`,
+    /// `larger-than=`, `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
     package init(_ text: String) throws(Mistake) {
         var words = text.utf8.split { HTTPGrammar.isAnySpace($0) }.map { HTTPGrammar.text($0) }[...]
         guard let first = words.popFirst() else { throw .empty }
@@ -150,7 +159,9 @@ extension CacheRules.Rule {
             return mediaType != nil
         case ("max-age", let value?):
             let isExact = value.utf8.first == 0x21
-            guard let seconds = HTTPGrammar.cappedInteger(value.utf8.dropFirst(isExact ? 1 : 0)) else { return false }
+            guard let seconds = HTTPGrammar.cappedInteger(value.utf8.dropFirst(isExact ? 1 : 0)) else {
+                return false
+            }
             lifetime = isExact ? .exactly(seconds) : .atLeast(seconds)
             return true
         case ("policy", let value?):
@@ -184,7 +195,9 @@ extension CacheRules.Refusal {
         guard parts.count == 2, !parts[1].isEmpty else { return false }
         switch HTTPGrammar.text(parts[0]) {
         case "status":
-            guard let number = HTTPGrammar.cappedInteger(parts[1]), (100...599).contains(number) else { return false }
+            guard let number = HTTPGrammar.cappedInteger(parts[1]), (100...599).contains(number) else {
+                return false
+            }
             status = Int(number)
         case "larger-than":
             guard let size = Self.size(parts[1]) else { return false }
@@ -218,7 +231,9 @@ extension CacheRules.Refusal {
         var rest = text[...]
         while let byte = rest.popFirst() {
             let digits = rest.prefix(2)
-            if byte == UInt8(ascii: "%"), digits.count == 2, let value = UInt8(HTTPGrammar.text(digits), radix: 16) {
+            if byte == UInt8(ascii: "%"), digits.count == 2,
+                let value = UInt8(HTTPGrammar.text(digits), radix: 16)
+            {
                 bytes.append(value)
                 rest = rest.dropFirst(2)
             } else {
@@ -229,8 +244,10 @@ extension CacheRules.Refusal {
     }
 }
 
-/// A look at a response before it is stored, which may find that it is not what it claims to be: an error page served with
-/// 200, the form of a captive portal in a script's place.
+// MARK: - ResponseInspection
+
+/// A look at a response before it is stored, which may find that it is not what it claims to be: an error
+/// page served with 200, the form of a captive portal in a script's place.
 package struct ResponseInspection: Sendable {
     /// What is looked at.
     package struct Subject: Sendable {
@@ -275,7 +292,9 @@ package struct ResponseInspection: Sendable {
 
     /// Endings under which no server has reason to serve a page.
     private static let neverHTML: Set<String> = [
-        "avif", "bmp", "css", "csv", "gif", "gz", "ico", "jpeg", "jpg", "js", "json", "map", "mjs", "mp3", "mp4", "oga",
-        "ogg", "ogv", "otf", "pdf", "png", "ttf", "wasm", "wav", "webm", "webmanifest", "webp", "woff", "woff2", "zip",
+        "avif", "bmp", "css", "csv", "gif", "gz", "ico", "jpeg", "jpg", "js", "json", "map", "mjs", "mp3",
+        "mp4", "oga",
+        "ogg", "ogv", "otf", "pdf", "png", "ttf", "wasm", "wav", "webm", "webmanifest", "webp", "woff",
+        "woff2", "zip",
     ]
 }

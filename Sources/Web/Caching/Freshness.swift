@@ -1,7 +1,8 @@
-/// How long a stored response may be used as it stands, and what may be done with it afterwards (RFC 9111, section 4.2).
+/// How long a stored response may be used as it stands, and what may be done with it afterwards (RFC 9111,
+/// section 4.2).
 ///
-/// It is worked out once, when a response is stored; asking it later costs a few additions. Times are whole seconds, at
-/// most 2^31.
+/// It is worked out once, when a response is stored; asking it later costs a few additions. Times are whole
+/// seconds, at most 2^31.
 package struct Freshness: Sendable, Equatable {
     /// What set the lifetime.
     package enum Source: Sendable, Equatable {
@@ -30,8 +31,8 @@ package struct Freshness: Sendable, Equatable {
     package let staleWhileRevalidate: Int?
     package let staleIfError: Int?
 
-    /// Works it out from a response's head, the moments at which it was asked for and came, and what a rule of the user
-    /// says of its lifetime.
+    /// Works it out from a response's head, the moments at which it was asked for and came, and what a rule
+    /// of the user says of its lifetime.
     package init(
         status: Int, fields: HTTPFields, requestTime: HTTPDate, responseTime: HTTPDate, profile: CacheProfile,
         forced: ForcedLifetime? = nil
@@ -94,7 +95,8 @@ package struct Freshness: Sendable, Equatable {
 extension Freshness {
     /// RFC 9111, section 4.2.1: the first of these that there is.
     static func lifetime(
-        _ status: Int, _ fields: HTTPFields, _ date: HTTPDate, _ responseTime: HTTPDate, _ directives: CacheDirectives,
+        _ status: Int, _ fields: HTTPFields, _ date: HTTPDate, _ responseTime: HTTPDate,
+        _ directives: CacheDirectives,
         isTargeted: Bool, _ profile: CacheProfile
     ) -> (Int, Source) {
         if profile.kind == .shared, let seconds = directives.sharedMaxAge {
@@ -107,16 +109,21 @@ extension Freshness {
             return (end.map { seconds(from: date, to: $0) } ?? 0, .expires)
         }
         guard directives.isPublic || CacheStatus.isCacheableByDefault(status) else { return (0, .nothing) }
-        return heuristicLifetime(fields, date, responseTime, profile).map { ($0, .heuristic) } ?? (0, .nothing)
+        return heuristicLifetime(fields, date, responseTime, profile).map { ($0, .heuristic) } ?? (
+            0, .nothing
+        )
     }
 
     /// RFC 9111, section 4.2.2: what has not changed for long will not change soon.
     private static func heuristicLifetime(
         _ fields: HTTPFields, _ date: HTTPDate, _ responseTime: HTTPDate, _ profile: CacheProfile
     ) -> Int? {
-        guard let modified = fields.date("Last-Modified", now: responseTime), modified < date else { return nil }
+        guard let modified = fields.date("Last-Modified", now: responseTime), modified < date else {
+            return nil
+        }
         // At most 2^31 seconds by a percentage that is ours: no overflow.
-        return min(seconds(from: modified, to: date) * profile.heuristicPercentage / 100, profile.heuristicLimit)
+        return min(
+            seconds(from: modified, to: date) * profile.heuristicPercentage / 100, profile.heuristicLimit)
     }
 }
 
@@ -127,6 +134,8 @@ package enum ForcedLifetime: Sendable, Hashable {
     /// In seconds, whatever the server says.
     case exactly(Int)
 }
+
+// MARK: - CacheProfile
 
 /// What kind of cache decides: whom it serves, which fields speak to it, and how far it guesses.
 package struct CacheProfile: Sendable, Equatable {
@@ -139,9 +148,11 @@ package struct CacheProfile: Sendable, Equatable {
     }
 
     package var kind: Kind
-    /// The fields that speak to this cache in place of `Cache-Control` and `Expires`, the most specific first (RFC 9213).
+    /// The fields that speak to this cache in place of `Cache-Control` and `Expires`, the most specific first
+    /// (RFC 9213).
     package var targetedFields: [String] = []
-    /// How many hundredths of the time since the last modification a response without a lifetime is taken as fresh.
+    /// How many hundredths of the time since the last modification a response without a lifetime is taken as
+    /// fresh.
     package var heuristicPercentage = 10
     /// The longest lifetime that is guessed, in seconds.
     package var heuristicLimit = 86_400

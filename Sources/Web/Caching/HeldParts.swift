@@ -42,7 +42,8 @@ package struct HeldParts: Sendable, Equatable {
     }
 
     package func holds(_ range: Range<Int>) -> Bool {
-        range.isEmpty || ranges.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
+        range.isEmpty
+            || ranges.contains { $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound }
     }
 
     /// Whether all that a request asks for is held.
@@ -52,19 +53,22 @@ package struct HeldParts: Sendable, Equatable {
         return !ranges.isEmpty && ranges.allSatisfy { holds($0) }
     }
 
-    /// Both together; nil when they may be of different versions: only the same strong entity tag proves that they are not.
+    /// Both together; nil when they may be of different versions: only the same strong entity tag proves that
+    /// they are not.
     package func combined(with other: HeldParts) -> HeldParts? {
         guard let entityTag, let otherTag = other.entityTag, entityTag.matchesStrongly(otherTag),
             total == nil || other.total == nil || total == other.total
         else { return nil }
         let joined = (ranges + other.ranges).joiningTouching()
         let total = total ?? other.total
-        guard joined.count <= Self.countLimit, (joined.last?.upperBound ?? 0) <= total ?? .max else { return nil }
+        guard joined.count <= Self.countLimit, (joined.last?.upperBound ?? 0) <= total ?? .max else {
+            return nil
+        }
         return HeldParts(ranges: joined, total: total, entityTag: entityTag)
     }
 
-    /// The fields that ask for the first gap, or for the whole if the version has changed meanwhile; nil when nothing is
-    /// missing, or when what came could not be combined with what is held.
+    /// The fields that ask for the first gap, or for the whole if the version has changed meanwhile; nil when
+    /// nothing is missing, or when what came could not be combined with what is held.
     package var completion: HTTPFields? {
         guard !isComplete, let entityTag else { return nil }
         let start = ranges.first.flatMap { $0.lowerBound == 0 ? $0.upperBound : nil } ?? 0

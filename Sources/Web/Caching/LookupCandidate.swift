@@ -8,10 +8,11 @@ package struct LookupCandidate: Sendable, Hashable {
 
         /// http for https, or https for http.
         package static let scheme = Change(rawValue: 1)
-        /// With or without the slash at the path's end. Counts only when a stored redirect leads from one to the other.
+        /// With or without the slash at the path's end. Counts only when a stored redirect leads from one to
+        /// the other.
         package static let slash = Change(rawValue: 2)
-        /// Without parameters that say nothing of what is asked for: those that keep caches from answering, and those
-        /// that name a session or a campaign.
+        /// Without parameters that say nothing of what is asked for: those that keep caches from answering,
+        /// and those that name a session or a campaign.
         package static let busters = Change(rawValue: 4)
         /// Without the query.
         package static let query = Change(rawValue: 8)
@@ -32,8 +33,9 @@ package struct LookupCandidate: Sendable, Hashable {
     package let url: WebURL
     package let change: Change
 
-    /// What all versions of an URL have in common, and in what it differs from what was asked for: without the parameters that
-    /// say nothing of what is asked for, or without the query where a rule says so. Nil where nothing says that there are any.
+    /// What all versions of an URL have in common, and in what it differs from what was asked for: without
+    /// the parameters that say nothing of what is asked for, or without the query where a rule says so. Nil
+    /// where nothing says that there are any.
     package static func common(
         of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false
     ) -> (url: WebURL, change: Change)? {
@@ -42,8 +44,8 @@ package struct LookupCandidate: Sendable, Hashable {
         return busters.stripped(url).map { ($0, .busters) }
     }
 
-    /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the other scheme.
-    /// The query is dropped only when a rule of the user allows it for this URL.
+    /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the
+    /// other scheme. The query is dropped only when a rule of the user allows it for this URL.
     package static func all(
         for asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false
     ) -> [LookupCandidate] {
@@ -71,8 +73,10 @@ package struct LookupCandidate: Sendable, Hashable {
     }
 }
 
-/// The parameters of a query that only keep caches from answering: they change from one request to the next, and the
-/// answer does not.
+// MARK: - CacheBusters
+
+/// The parameters of a query that only keep caches from answering: they change from one request to the next,
+/// and the answer does not.
 package struct CacheBusters: Sendable, Hashable {
     /// In lower case.
     package var names: Set<String>
@@ -86,7 +90,8 @@ package struct CacheBusters: Sendable, Hashable {
 
     /// Those in common use.
     package static let known = CacheBusters(names: [
-        "_", "__", "_dc", "_t", "_ts", "_v", "bust", "buster", "cachebust", "cachebuster", "cache_bust", "cache_buster",
+        "_", "__", "_dc", "_t", "_ts", "_v", "bust", "buster", "cachebust", "cachebuster", "cache_bust",
+        "cache_buster",
         "cache-buster", "cb", "dc", "no-cache", "no_cache", "nocache", "rand", "random", "rnd", "t",
         "timestamp", "ts", "v", "ver",
     ])
@@ -97,7 +102,8 @@ package struct CacheBusters: Sendable, Hashable {
         let parameters = query.utf8.split(separator: 0x26, omittingEmptySubsequences: false)
         let kept = parameters.filter { !isBuster($0) }
         guard kept.count < parameters.count else { return nil }
-        return url.replacingQuery(kept.isEmpty ? nil : HTTPGrammar.text(Array(kept.joined(separator: [0x26]))))
+        return url.replacingQuery(
+            kept.isEmpty ? nil : HTTPGrammar.text(Array(kept.joined(separator: [0x26]))))
     }
 
     private func isBuster(_ parameter: Substring.UTF8View) -> Bool {
@@ -109,22 +115,29 @@ package struct CacheBusters: Sendable, Hashable {
     }
 }
 
-/// Parts of URLs that name who asks, or where from, and not what is asked for: session IDs, marks of campaigns.
+// MARK: - SessionParameters
+
+/// Parts of URLs that name who asks, or where from, and not what is asked for: session IDs, marks of
+/// campaigns.
 package enum SessionParameters {
     /// In lower case.
     private static let names: Set<String> = [
-        "jsessionid", "phpsessid", "sessionid", "session_id", "sessid", "sess_id", "phpsession", "cfid", "cftoken",
+        "jsessionid", "phpsessid", "sessionid", "session_id", "sessid", "sess_id", "phpsession", "cfid",
+        "cftoken",
         "oscsid", "zenid", "xtcsid", "osclsid",
-        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid", "igshid",
+        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "twclid", "ttclid",
+        "igshid",
         "li_fat_id",
-        "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "vero_id", "oly_enc_id", "oly_anon_id",
+        "mc_cid", "mc_eid", "_ga", "_gl", "_hsenc", "_hsmi", "mkt_tok", "vero_id", "oly_enc_id",
+        "oly_anon_id",
     ]
     private static let prefixes = ["utm_", "aspsessionid", "hsa_", "pk_campaign", "pk_kwd", "mtm_"]
     /// These mean something else as often: they count where the value looks like a key.
     private static let vagueNames: Set<String> = ["sid", "s", "session", "sess", "token"]
     private static let leastKey = 16
 
-    /// The URL without such parts, which leads to the same page, the rest of it untouched; nil when it has none.
+    /// The URL without such parts, which leads to the same page, the rest of it untouched; nil when it has
+    /// none.
     package static func stripped(_ url: WebURL) -> WebURL? {
         // Most have none, and everything that is linked is asked about.
         guard mayHaveSome(url) else { return nil }
@@ -135,8 +148,11 @@ package enum SessionParameters {
         let newQuery = query.flatMap { strippedQuery($0[...]) }
         guard newPath != nil || newQuery != nil else { return nil }
         var target = newPath ?? path
-        if let kept = newQuery ?? query, newQuery == nil || !kept.isEmpty { target += [UInt8(ascii: "?")] + kept }
-        // What stands before the path and its query is kept as it is, credentials too; a fragment asks nobody.
+        if let kept = newQuery ?? query, newQuery == nil || !kept.isEmpty {
+            target += [UInt8(ascii: "?")] + kept
+        }
+        // What stands before the path and its query is kept as it is, credentials too; a fragment asks
+        // nobody.
         let whole = Array(url.withoutFragment.href.utf8.dropLast(url.target.utf8.count)) + target
         return WebURL(utf8: whole.span)
     }
@@ -168,12 +184,14 @@ package enum SessionParameters {
 
     /// ASP.NET without cookies: `(S(lit3py55t21z5v55vlm25s55))`.
     private static func isCookieless(_ segment: ArraySlice<UInt8>) -> Bool {
-        guard segment.count > leastKey, segment.starts(with: "(".utf8), segment.suffix(2).elementsEqual("))".utf8)
+        guard segment.count > leastKey, segment.starts(with: "(".utf8),
+            segment.suffix(2).elementsEqual("))".utf8)
         else {
             return false
         }
         let inner = segment.dropFirst().dropLast(2)
-        return inner.dropFirst().first == UInt8(ascii: "(") && inner.dropFirst(2).allSatisfy(\.isASCIIAlphanumeric)
+        return inner.dropFirst().first == UInt8(ascii: "(")
+            && inner.dropFirst(2).allSatisfy(\.isASCIIAlphanumeric)
     }
 
     /// Nil when nothing is to be left out.
@@ -210,8 +228,8 @@ extension WebURL {
         return WebURL((scheme == "https" ? "http" : "https") + href[colon...])?.withoutFragment
     }
 
-    /// The same with a slash at the path's end where it had none, and without where it had one. Nil for the root, which
-    /// has no other form.
+    /// The same with a slash at the path's end where it had none, and without where it had one. Nil for the
+    /// root, which has no other form.
     var otherSlash: WebURL? {
         let path = self.path
         guard isHTTP, path.utf8.count > 1 else { return nil }

@@ -12,7 +12,8 @@ package struct Preconditions: Sendable, Equatable {
     package enum Role: Sendable, Equatable {
         /// A server, or a larder in a server's stead.
         case origin
-        /// A cache on the way, which leaves `If-Match` and `If-Unmodified-Since` to the origin (RFC 9111, section 4.3.2).
+        /// A cache on the way, which leaves `If-Match` and `If-Unmodified-Since` to the origin (RFC 9111,
+        /// section 4.3.2).
         case cache
     }
 
@@ -24,7 +25,10 @@ package struct Preconditions: Sendable, Equatable {
 
     package init(_ request: HTTPFields) {
         // Most requests have none: one look at each name, then, costs less than a search for each condition.
-        guard request.list.contains(where: { $0.name.utf8.starts(with: "if-".utf8, by: { $0.lowercasedASCII == $1 }) })
+        guard
+            request.list.contains(where: {
+                $0.name.utf8.starts(with: "if-".utf8, by: { $0.lowercasedASCII == $1 })
+            })
         else {
             (ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange) = (nil, nil, nil, nil, nil)
             return
@@ -41,7 +45,8 @@ package struct Preconditions: Sendable, Equatable {
         ifMatch == nil && ifNoneMatch == nil && ifModifiedSince == nil && ifUnmodifiedSince == nil
     }
 
-    /// Evaluates them in the order of section 13.2.2 against a response that would have a 2xx status without them.
+    /// Evaluates them in the order of section 13.2.2 against a response that would have a 2xx status without
+    /// them.
     package func evaluate(
         _ current: Validator, method: CacheRequest.Method = .get, as role: Role = .origin
     ) -> Result {
@@ -57,7 +62,9 @@ package struct Preconditions: Sendable, Equatable {
             guard Self.includesWeakly(ifNoneMatch, current) else { return .proceed }
             return isRead ? .notModified : .failed
         }
-        if isRead, let ifModifiedSince, let modified = current.lastModified, let since = HTTPDate(ifModifiedSince) {
+        if isRead, let ifModifiedSince, let modified = current.lastModified,
+            let since = HTTPDate(ifModifiedSince)
+        {
             switch role {
             // A page that was rolled back has changed, although it got older.
             case .origin: if Validator.isSameDate(ifModifiedSince, modified) { return .notModified }
@@ -68,13 +75,15 @@ package struct Preconditions: Sendable, Equatable {
         return .proceed
     }
 
-    /// Whether a range may be answered with a part: without `If-Range` always, else when it names just this version, by a
-    /// strong entity tag or by a date that is as good as one (section 13.1.5).
+    /// Whether a range may be answered with a part: without `If-Range` always, else when it names just this
+    /// version, by a strong entity tag or by a date that is as good as one (section 13.1.5).
     package func allowsRange(of current: Validator, date: HTTPDate?) -> Bool {
         guard let ifRange else { return true }
         if let wanted = HTTPDate(ifRange), !ifRange.utf8.contains(0x22) {
-            // A second in which the file could have changed twice does not tell its versions apart (section 8.8.2.2).
-            return current.lastModified.flatMap { HTTPDate($0) } == wanted && date.map { wanted < $0 } ?? false
+            // A second in which the file could have changed twice does not tell its versions apart (section
+            // 8.8.2.2).
+            return current.lastModified.flatMap { HTTPDate($0) } == wanted
+                && date.map { wanted < $0 } ?? false
         }
         guard let wanted = EntityTag(ifRange), let tag = current.entityTag else { return false }
         return wanted.matchesStrongly(tag)
@@ -88,7 +97,8 @@ package struct Preconditions: Sendable, Equatable {
         condition == .any || current.entityTag.map { condition.includesWeakly($0) } ?? false
     }
 
-    /// A date that is none makes the field as if it were not there, and so does a response without one (section 13.1.4).
+    /// A date that is none makes the field as if it were not there, and so does a response without one
+    /// (section 13.1.4).
     private func isModified(_ current: Validator, since text: String) -> Bool {
         guard let date = HTTPDate(text), let modified = current.lastModified.flatMap({ HTTPDate($0) }) else {
             return false
@@ -97,9 +107,13 @@ package struct Preconditions: Sendable, Equatable {
     }
 }
 
-/// What tells one version of a representation from another: its entity tag, and the date of its last modification.
+// MARK: - Validator
+
+/// What tells one version of a representation from another: its entity tag, and the date of its last
+/// modification.
 ///
-/// Dates are compared for equality, never by order: a file that was rolled back has changed, although it got older.
+/// Dates are compared for equality, never by order: a file that was rolled back has changed, although it got
+/// older.
 package struct Validator: Sendable, Equatable {
     package let entityTag: EntityTag?
     /// As it was sent, to be sent back byte by byte.
@@ -112,8 +126,8 @@ package struct Validator: Sendable, Equatable {
 
     package var isEmpty: Bool { entityTag == nil && lastModified == nil }
 
-    /// The fields that ask whether this version is still the current one (RFC 9111, section 4.3.1). The date goes along
-    /// for servers that do not know entity tags; those that do will not look at it.
+    /// The fields that ask whether this version is still the current one (RFC 9111, section 4.3.1). The date
+    /// goes along for servers that do not know entity tags; those that do will not look at it.
     package var conditions: HTTPFields {
         var fields = HTTPFields()
         if let entityTag { fields.append("If-None-Match", entityTag.text) }
@@ -121,19 +135,21 @@ package struct Validator: Sendable, Equatable {
         return fields
     }
 
-    /// Whether a 304 with this validator may confirm the stored response that it is asked of: one that names another version
-    /// must not (RFC 9111, section 4.3.4). One that names none speaks of the only one that we asked for.
+    /// Whether a 304 with this validator may confirm the stored response that it is asked of: one that names
+    /// another version must not (RFC 9111, section 4.3.4). One that names none speaks of the only one that we
+    /// asked for.
     package func confirms(_ stored: Validator) -> Bool {
         if let entityTag {
             guard let storedTag = stored.entityTag else { return false }
-            return entityTag.isWeak ? entityTag.matchesWeakly(storedTag) : entityTag.matchesStrongly(storedTag)
+            return entityTag.isWeak
+                ? entityTag.matchesWeakly(storedTag) : entityTag.matchesStrongly(storedTag)
         }
         guard let lastModified, let storedDate = stored.lastModified else { return true }
         return Self.isSameDate(lastModified, storedDate)
     }
 
-    /// Whether both name the same version: by their entity tags where both have one, else by their dates. False when
-    /// they have nothing in common to compare.
+    /// Whether both name the same version: by their entity tags where both have one, else by their dates.
+    /// False when they have nothing in common to compare.
     package func isSameVersion(as other: Validator) -> Bool {
         if let entityTag, let otherTag = other.entityTag { return entityTag.matchesWeakly(otherTag) }
         guard let lastModified, let otherDate = other.lastModified else { return false }
@@ -150,9 +166,9 @@ package struct Validator: Sendable, Equatable {
 
 /// What an answer to an unsafe request makes doubtful (RFC 9111, section 4.4).
 package enum Invalidation {
-    /// The URLs whose stored responses must be asked about before they are used again: that of the request, and those that
-    /// `Location` and `Content-Location` name on the same origin, so that nobody can empty another's cache. None after an
-    /// error, or when the method changes nothing.
+    /// The URLs whose stored responses must be asked about before they are used again: that of the request,
+    /// and those that `Location` and `Content-Location` name on the same origin, so that nobody can empty
+    /// another's cache. None after an error, or when the method changes nothing.
     package static func targets(of request: CacheRequest, status: Int, fields: HTTPFields) -> [WebURL] {
         guard request.method.isUnsafe, (200...399).contains(status) else { return [] }
         var targets = [request.url.withoutFragment]

@@ -4,8 +4,8 @@ package enum Storability: Sendable, Equatable {
     case refused(Refusal)
 
     package enum Refusal: String, Sendable, CaseIterable {
-        /// Only answers to GET are, those to POST that say how long they are good and that they are what a GET would get,
-        /// and those to recorded requests.
+        /// Only answers to GET are, those to POST that say how long they are good and that they are what a
+        /// GET would get, and those to recorded requests.
         case method
         /// Interim, or one that has nothing of its own to say: 304, 412, 416.
         case status
@@ -14,7 +14,8 @@ package enum Storability: Sendable, Equatable {
         case requestNoStore = "request-no-store"
         case noStore = "no-store"
         case isPrivate = "private"
-        /// The request was someone's, and the server does not say that the answer is everyone's (section 3.5).
+        /// The request was someone's, and the server does not say that the answer is everyone's (section
+        /// 3.5).
         case authorization
         /// Part of a body, where parts are not kept, or several at once.
         case part
@@ -32,21 +33,26 @@ package enum Storability: Sendable, Equatable {
         }
     }
 
-    /// Judges a response by its head. A storage policy that a rule of the user forces outweighs the wishes of server and
-    /// client, but makes nobody's answer another's, and stores nothing that could not be used.
+    /// Judges a response by its head. A storage policy that a rule of the user forces outweighs the wishes of
+    /// server and client, but makes nobody's answer another's, and stores nothing that could not be used.
     package static func judge(
         _ request: CacheRequest, status: Int, fields: HTTPFields, profile: CacheProfile,
         forced: StoragePolicy? = nil
     ) -> Storability {
         if forced == .notAllowed { return .refused(.rule) }
-        // What only says that a condition or a range was not met is no answer for others (RFC 9110, section 13.1).
-        guard (200...599).contains(status), ![304, 412, 416].contains(status) else { return .refused(.status) }
+        // What only says that a condition or a range was not met is no answer for others (RFC 9110, section
+        // 13.1).
+        guard (200...599).contains(status), ![304, 412, 416].contains(status) else {
+            return .refused(.status)
+        }
         guard status != 206 || (profile.storesParts && isOnePart(fields)) else { return .refused(.part) }
         let directives = CacheDirectives.effective(of: fields, for: profile).directives
         guard suits(request, fields, directives, profile) else { return .refused(.method) }
         if profile.kind == .shared {
             if directives.isPrivate == .everything { return .refused(.isPrivate) }
-            if request.fields.contains("Authorization"), !isEveryones(directives) { return .refused(.authorization) }
+            if request.fields.contains("Authorization"), !isEveryones(directives) {
+                return .refused(.authorization)
+            }
         }
         if let forced { return .storable(forced) }
         if let refusal = refusal(request, status, fields, directives, profile) { return .refused(refusal) }
@@ -59,7 +65,8 @@ package enum Storability: Sendable, Equatable {
     ) -> Refusal? {
         if request.directives.noStore { return .requestNoStore }
         if directives.mustUnderstand {
-            // Whoever understands it is to overlook the `no-store` that is meant for the others (section 5.2.2.3).
+            // Whoever understands it is to overlook the `no-store` that is meant for the others (section
+            // 5.2.2.3).
             guard CacheStatus.isUnderstood(status) else { return .notUnderstood }
         } else if directives.noStore {
             return .noStore
@@ -98,33 +105,39 @@ package enum Storability: Sendable, Equatable {
 }
 
 extension HTTPFields {
-    /// Those that speak of one connection, or of the proxy next to us (RFC 9110, section 7.6.1; RFC 9111, section 3.1).
+    /// Those that speak of one connection, or of the proxy next to us (RFC 9110, section 7.6.1; RFC 9111,
+    /// section 3.1).
     private static let connectionFields: Set<String> = [
         "connection", "keep-alive", "proxy-authenticate", "proxy-authentication-info", "proxy-authorization",
         "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// Without the fields that end with the connection, those that `Connection` names included.
-    package var withoutConnectionFields: HTTPFields { removing(Self.connectionFields.union(listed("Connection"))) }
+    package var withoutConnectionFields: HTTPFields {
+        removing(Self.connectionFields.union(listed("Connection")))
+    }
 
-    /// What may be stored of a response's fields: no field of the connection, and none that `no-cache` or, in a shared
-    /// cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
+    /// What may be stored of a response's fields: no field of the connection, and none that `no-cache` or, in
+    /// a shared cache, `private` lists (RFC 9111, sections 3.1, 5.2.2.4 and 5.2.2.7).
     package func storable(in profile: CacheProfile) -> HTTPFields {
         var names = Self.connectionFields.union(listed("Connection"))
         let directives = CacheDirectives.effective(of: self, for: profile).directives
         if case .fields(let listed)? = directives.noCache { names.formUnion(listed) }
-        if profile.kind == .shared, case .fields(let listed)? = directives.isPrivate { names.formUnion(listed) }
+        if profile.kind == .shared, case .fields(let listed)? = directives.isPrivate {
+            names.formUnion(listed)
+        }
         return removing(names)
     }
 
-    /// Those that describe the body as it is stored, which a head without that body must not change (RFC 9111, section 3.2):
-    /// its length, its coding, the part of the whole that it is, and the digests of its bytes.
+    /// Those that describe the body as it is stored, which a head without that body must not change (RFC
+    /// 9111, section 3.2): its length, its coding, the part of the whole that it is, and the digests of its
+    /// bytes.
     private static let bodyFields: Set<String> = [
         "content-length", "content-encoding", "content-range", "content-digest", "content-md5", "digest",
     ]
 
-    /// Stored fields, brought up to date by those of a 304 or of a HEAD's answer: each field that came replaces the
-    /// stored ones of its name, the others stay.
+    /// Stored fields, brought up to date by those of a 304 or of a HEAD's answer: each field that came
+    /// replaces the stored ones of its name, the others stay.
     package func updated(by newer: HTTPFields, in profile: CacheProfile) -> HTTPFields {
         let changes = newer.storable(in: profile).removing(Self.bodyFields)
         // An age belongs to the message that it came with.
@@ -150,6 +163,8 @@ package enum StoragePolicy: String, Sendable, CaseIterable {
     case notAllowed = "not-allowed"
 }
 
+// MARK: - CacheStatus
+
 /// What caches need to know of status codes.
 package enum CacheStatus {
     /// RFC 9110, section 15.1: those whose responses may be kept without any word about it.
@@ -163,7 +178,8 @@ package enum CacheStatus {
     /// Whether we know what the code demands of caches, which `must-understand` asks.
     package static func isUnderstood(_ status: Int) -> Bool {
         switch status {
-        case 200...206, 300...303, 305, 307, 308, 400...417, 421...426, 428, 429, 431, 451, 500...506, 511: true
+        case 200...206, 300...303, 305, 307, 308, 400...417, 421...426, 428, 429, 431, 451, 500...506, 511:
+            true
         default: false
         }
     }
@@ -176,7 +192,8 @@ package enum CacheStatus {
         }
     }
 
-    /// Whether the code speaks of the moment and not of the resource, so that what was stored before is worth more.
+    /// Whether the code speaks of the moment and not of the resource, so that what was stored before is worth
+    /// more.
     package static func isPassing(_ status: Int) -> Bool {
         switch status {
         case 408, 425, 429, 500...599: true

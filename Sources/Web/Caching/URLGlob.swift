@@ -1,5 +1,5 @@
-/// A pattern of URLs: `*` stands for any run of characters without a slash, `**` for any run whatever, `?` for any one
-/// character but a slash; everything else stands for itself.
+/// A pattern of URLs: `*` stands for any run of characters without a slash, `**` for any run whatever, `?`
+/// for any one character but a slash; everything else stands for itself.
 ///
 /// What a pattern is held against depends on how it looks:
 /// - `https://example.com/docs/**`, with `://`: the URL;
@@ -7,8 +7,9 @@
 /// - `example.com/docs/**`: host, port unless it is the default, path and query, by http and https;
 /// - `*.example.com`, without a slash: host and port.
 ///
-/// The query is looked at only where the pattern has a question mark; fragments and credentials never are. Matching takes
-/// time linear in the URL: one step of an automaton for each byte, all of whose states are moved at once.
+/// The query is looked at only where the pattern has a question mark; fragments and credentials never are.
+/// Matching takes time linear in the URL: one step of an automaton for each byte, all of whose states are
+/// moved at once.
 package struct URLGlob: Sendable, Hashable {
     package let text: String
     private let subject: Subject

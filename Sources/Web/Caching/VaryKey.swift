@@ -1,14 +1,16 @@
-/// What tells the variants of one URL apart: the fields that `Vary` names, with the values that the request had
-/// (RFC 9111, section 4.1).
+/// What tells the variants of one URL apart: the fields that `Vary` names, with the values that the request
+/// had (RFC 9111, section 4.1).
 package struct VaryKey: Sendable, Hashable {
-    /// One line for each field, sorted by name, each `name: value`, or the name alone where the request lacked it. Empty
-    /// for a response that does not vary. Fit for a database: equal texts are equal keys.
+    /// One line for each field, sorted by name, each `name: value`, or the name alone where the request
+    /// lacked it. Empty for a response that does not vary. Fit for a database: equal texts are equal keys.
     package let text: String
 
-    /// The key of a response to a request; nil when it varies by more than fields tell (`*`), so that it matches no request.
+    /// The key of a response to a request; nil when it varies by more than fields tell (`*`), so that it
+    /// matches no request.
     package init?(response: HTTPFields, request: HTTPFields) {
         let names = Set(response.elements("Vary").map { HTTPGrammar.lowercased($0.utf8) })
-        guard !names.contains("*"), names.count <= Self.nameLimit, names.allSatisfy({ HTTPGrammar.isToken($0.utf8) })
+        guard !names.contains("*"), names.count <= Self.nameLimit,
+            names.allSatisfy({ HTTPGrammar.isToken($0.utf8) })
         else { return nil }
         self.init(names: names.sorted(), request: request)
     }
@@ -26,7 +28,8 @@ package struct VaryKey: Sendable, Hashable {
     /// More fields than this are as good as all of them.
     private static let nameLimit = 64
 
-    /// What the request said in a field by which the response varies; nil where it lacked that, or it does not vary by it.
+    /// What the request said in a field by which the response varies; nil where it lacked that, or it does
+    /// not vary by it.
     package subscript(name: String) -> String? {
         let start = HTTPGrammar.lowercased(name.utf8) + ": "
         return text.utf8.split(separator: 0x0A).first { $0.starts(with: start.utf8) }
@@ -36,14 +39,16 @@ package struct VaryKey: Sendable, Hashable {
     /// Whether a request selects the response that was stored under this key.
     package func matches(_ request: HTTPFields) -> Bool { rekeyed(for: request) == self }
 
-    /// The key that a request would have had, if the response varied by the same fields: what to look for in the store.
+    /// The key that a request would have had, if the response varied by the same fields: what to look for in
+    /// the store.
     package func rekeyed(for request: HTTPFields) -> VaryKey {
         let names = text.utf8.split(separator: 0x0A).map { HTTPGrammar.text($0.prefix { $0 != 0x3A }) }
         return VaryKey(names: names, request: request)
     }
 
-    /// The value of a field with what makes no difference made equal: repetition, space around commas, and in the fields
-    /// of content negotiation case, order, inner space and a weight of 1 too. Nil when the request lacks the field.
+    /// The value of a field with what makes no difference made equal: repetition, space around commas, and in
+    /// the fields of content negotiation case, order, inner space and a weight of 1 too. Nil when the request
+    /// lacks the field.
     private static func normalized(_ name: String, _ request: HTTPFields) -> String? {
         guard request.contains(name) else { return nil }
         var elements = request.elements(name)
@@ -63,7 +68,8 @@ package struct VaryKey: Sendable, Hashable {
     private static func weighted(_ element: String) -> String {
         guard element.utf8.contains(where: { $0 == 0x3B || HTTPGrammar.isSpace($0) }) else { return element }
         let bytes = element.utf8.filter { !HTTPGrammar.isSpace($0) }
-        for one in [";q=1.000", ";q=1.00", ";q=1.0", ";q=1"] where bytes.reversed().starts(with: one.utf8.reversed()) {
+        for one in [";q=1.000", ";q=1.00", ";q=1.0", ";q=1"]
+        where bytes.reversed().starts(with: one.utf8.reversed()) {
             return HTTPGrammar.text(bytes.dropLast(one.utf8.count))
         }
         return HTTPGrammar.text(bytes)

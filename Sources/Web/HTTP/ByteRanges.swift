@@ -10,8 +10,8 @@ package struct ByteRanges: Sendable, Equatable {
     /// No client has reason to ask for more at once.
     private static let countLimit = 32
 
-    /// Reads a `Range` field. Nil when the unit is not bytes, when it is malformed, or when it asks for too many: then the
-    /// whole is the answer.
+    /// Reads a `Range` field. Nil when the unit is not bytes, when it is malformed, or when it asks for too
+    /// many: then the whole is the answer.
     package init?(_ text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard HTTPGrammar.lowercased(scanner.token()) == "bytes", scanner.consume(0x3D) else { return nil }
@@ -28,8 +28,8 @@ package struct ByteRanges: Sendable, Equatable {
         self.specs = specs
     }
 
-    /// The parts of a body of this length, in the order asked for; sorted and joined when they overlap, so that they never
-    /// add up to more than the whole. Empty when none of them exists: 416.
+    /// The parts of a body of this length, in the order asked for; sorted and joined when they overlap, so
+    /// that they never add up to more than the whole. Empty when none of them exists: 416.
     package func resolved(in length: Int) -> [Range<Int>] {
         let ranges: [Range<Int>] = specs.compactMap { spec in
             switch spec {
@@ -97,7 +97,8 @@ package struct ContentRange: Sendable, Hashable {
         if scanner.consume(0x2A) {
             range = nil
         } else {
-            guard let first = scanner.exactInteger(), scanner.consume(0x2D), let last = scanner.exactInteger(),
+            guard let first = scanner.exactInteger(), scanner.consume(0x2D),
+                let last = scanner.exactInteger(),
                 first <= last, last < Int.max
             else { return nil }
             range = first..<last + 1

@@ -1,8 +1,8 @@
 /// What `Cache-Control` says, in a request or a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
 ///
-/// Of a repeated directive the first one counts. Times are seconds, at most 2^31. A `max-age` or `s-maxage` that is no
-/// number is 0, which makes the response stale as section 4.2.1 advises; any other directive that is malformed is as
-/// if it were not there.
+/// Of a repeated directive the first one counts. Times are seconds, at most 2^31. A `max-age` or `s-maxage`
+/// that is no number is 0, which makes the response stale as section 4.2.1 advises; any other directive that
+/// is malformed is as if it were not there.
 package struct CacheDirectives: Sendable, Equatable {
     /// How far `no-cache` and `private` reach.
     package enum Reach: Sendable, Equatable {
@@ -51,12 +51,15 @@ package struct CacheDirectives: Sendable, Equatable {
                 argument = scanner.parameterValue { $0 == 0x2C }
             }
             scanner.skipElement()
-            guard !name.isEmpty, seen.insert(name).inserted || name == "no-cache" || name == "private" else { continue }
+            guard !name.isEmpty, seen.insert(name).inserted || name == "no-cache" || name == "private" else {
+                continue
+            }
             apply(name, argument)
         }
     }
 
-    /// Reads all `Cache-Control` fields; without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111, section 5.4).
+    /// Reads all `Cache-Control` fields; without one, `Pragma: no-cache` counts as `no-cache` (RFC 9111,
+    /// section 5.4).
     package init(_ fields: HTTPFields) {
         if let text = fields.combined("Cache-Control") {
             self.init(text)
@@ -95,8 +98,10 @@ package struct CacheDirectives: Sendable, Equatable {
     /// The wider of two: a directive without names reaches everything.
     private static func reach(_ argument: [UInt8]?, joining earlier: Reach?) -> Reach {
         if earlier == .everything { return .everything }
-        let names = (argument ?? []).split(separator: 0x2C).map { HTTPGrammar.lowercased(HTTPGrammar.trimmed($0)) }
-            .filter { !$0.isEmpty }
+        let names = (argument ?? []).split(separator: 0x2C).map {
+            HTTPGrammar.lowercased(HTTPGrammar.trimmed($0))
+        }
+        .filter { !$0.isEmpty }
         var known: [String] = []
         if case .fields(let earlier) = earlier { known = earlier }
         let isPlausible = !names.isEmpty && known.count + names.count <= nameLimit
@@ -105,8 +110,8 @@ package struct CacheDirectives: Sendable, Equatable {
 }
 
 extension CacheDirectives {
-    /// What a response says to caches of this kind, and whether a targeted field said it; then `Expires` does not count
-    /// (RFC 9213, section 2.2).
+    /// What a response says to caches of this kind, and whether a targeted field said it; then `Expires` does
+    /// not count (RFC 9213, section 2.2).
     static func effective(
         of fields: HTTPFields, for profile: CacheProfile
     ) -> (directives: CacheDirectives, isTargeted: Bool) {
@@ -118,8 +123,8 @@ extension CacheDirectives {
         return (CacheDirectives(fields), false)
     }
 
-    /// Reads a targeted field, which is a dictionary of RFC 9651. Nil when it is empty or malformed, or a directive that we
-    /// know has a value of another type: then it is as if the field were not there.
+    /// Reads a targeted field, which is a dictionary of RFC 9651. Nil when it is empty or malformed, or a
+    /// directive that we know has a value of another type: then it is as if the field were not there.
     init?(targeted text: String) {
         guard let dictionary = StructuredDictionary(text), !dictionary.members.isEmpty else { return nil }
         self.init()

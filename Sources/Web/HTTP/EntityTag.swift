@@ -1,7 +1,8 @@
 /// The name of one version of a representation (RFC 9110, section 8.8.3).
 package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     package let isWeak: Bool
-    /// As it was sent, to be sent back byte by byte: `"abc"`, `W/"abc"`, and from servers that forget the quotes `abc`.
+    /// As it was sent, to be sent back byte by byte: `"abc"`, `W/"abc"`, and from servers that forget the
+    /// quotes `abc`.
     package let text: String
 
     package var description: String { text }
@@ -43,7 +44,9 @@ extension FieldScanner {
             skip { $0 == 0x21 || ($0 >= 0x23 && $0 != 0x7F) || $0 == 0x20 }
             guard consume(0x22) else { return nil }
         } else {
-            guard !take(while: { $0 > 0x20 && $0 != 0x2C && $0 != 0x22 && $0 != 0x7F }).isEmpty else { return nil }
+            guard !take(while: { $0 > 0x20 && $0 != 0x2C && $0 != 0x22 && $0 != 0x7F }).isEmpty else {
+                return nil
+            }
         }
         return EntityTag(isWeak: isWeak, text: HTTPGrammar.text(bytes[start..<position]))
     }

@@ -9,8 +9,8 @@ package struct FieldDigest: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty when the field is no
-    /// structured dictionary: such a field is ignored as a whole (RFC 9651, section 4.2).
+    /// The members of a `Repr-Digest` or `Content-Digest` (RFC 9530) that are byte sequences. Empty when the
+    /// field is no structured dictionary: such a field is ignored as a whole (RFC 9651, section 4.2).
     package static func structured(_ text: String) -> [FieldDigest] {
         guard let members = StructuredDictionary(text)?.members else { return [] }
         return members.compactMap { member in
@@ -37,17 +37,6 @@ package struct FieldDigest: Sendable, Hashable {
     package static func contentMD5(_ text: String) -> FieldDigest? {
         guard let bytes = Base64.decodeForgiving(text), bytes.count == 16 else { return nil }
         return FieldDigest(algorithm: "md5", bytes: bytes)
-    }
-
-    /// Digests of the representation, whatever part of it the response holds: `Repr-Digest`, `Digest`.
-    package static func ofRepresentation(_ fields: HTTPFields) -> [FieldDigest] {
-        (fields.combined("Repr-Digest").map(structured) ?? []) + (fields.combined("Digest").map(legacy) ?? [])
-    }
-
-    /// Digests of the content of this very response: `Content-Digest`, `Content-MD5`.
-    package static func ofContent(_ fields: HTTPFields) -> [FieldDigest] {
-        let md5 = fields["Content-MD5"].flatMap(contentMD5)
-        return (fields.combined("Content-Digest").map(structured) ?? []) + (md5.map { [$0] } ?? [])
     }
 
     /// `sha-256=:…:`, one member of a `Repr-Digest`.

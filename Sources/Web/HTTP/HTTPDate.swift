@@ -8,11 +8,11 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
         self.secondsSinceEpoch = min(max(secondsSinceEpoch, -62_135_596_800), 253_402_300_799)
     }
 
-    /// Reads the three forms of RFC 9110, section 5.6.7, and what browsers forgive: a missing or wrong weekday, one
-    /// digit where two belong, dashes for spaces, full month names, no seconds, other zones.
+    /// Reads the three forms of RFC 9110, section 5.6.7, and what browsers forgive: a missing or wrong
+    /// weekday, one digit where two belong, dashes for spaces, full month names, no seconds, other zones.
     ///
-    /// A year of two digits lies between 1970 and 2069; when `now` is given, it is instead the latest such year that
-    /// is at most 50 years ahead.
+    /// A year of two digits lies between 1970 and 2069; when `now` is given, it is instead the latest such
+    /// year that is at most 50 years ahead.
     package init?(_ text: String, now: HTTPDate? = nil) {
         self.init(utf8: Array(text.utf8), now: now)
     }
@@ -49,8 +49,10 @@ package struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible
     }
 }
 
-/// Finds day, month, year, time and zone in a date by their shapes, in the manner of RFC 6265, section 5.1.1: in all of
-/// the forms that HTTP ever had, each part can be told by how it looks.
+// MARK: - HTTPDateParser
+
+/// Finds day, month, year, time and zone in a date by their shapes, in the manner of RFC 6265, section 5.1.1:
+/// in all of the forms that HTTP ever had, each part can be told by how it looks.
 struct HTTPDateParser {
     private var scanner: FieldScanner
     private var year: Int?
@@ -153,10 +155,13 @@ struct HTTPDateParser {
     private static let months = Array("janfebmaraprmayjunjulaugsepoctnovdec".utf8)
     private static let weekdays = Array("sunmontuewedthufrisat".utf8)
 
-    /// Which of the names, three letters each, the word is or begins with, as "Thurs" and "Thursday" do with "Thu".
+    /// Which of the names, three letters each, the word is or begins with, as "Thurs" and "Thursday" do with
+    /// "Thu".
     private static func index(of word: ArraySlice<UInt8>, in names: [UInt8]) -> Int? {
         guard word.count >= 3 else { return nil }
-        let letters = (word[word.startIndex] | 0x20, word[word.startIndex + 1] | 0x20, word[word.startIndex + 2] | 0x20)
+        let letters = (
+            word[word.startIndex] | 0x20, word[word.startIndex + 1] | 0x20, word[word.startIndex + 2] | 0x20
+        )
         return stride(from: 0, to: names.count, by: 3)
             .first { (names[$0], names[$0 + 1], names[$0 + 2]) == letters }
             .map { $0 / 3 }
@@ -167,7 +172,8 @@ struct HTTPDateParser {
         let isNegative = scanner.next == 0x2D
         _ = scanner.consume(isNegative ? 0x2D : 0x2B)
         let digits = scanner.take(while: \.isASCIIDigit)
-        guard digits.count == 4, let value = HTTPGrammar.cappedInteger(digits), value % 100 < 60, value < 2400 else {
+        guard digits.count == 4, let value = HTTPGrammar.cappedInteger(digits), value % 100 < 60, value < 2400
+        else {
             return false
         }
         zoneMinutes = (value / 100 * 60 + value % 100) * (isNegative ? -1 : 1)
@@ -184,8 +190,8 @@ struct HTTPDateParser {
 extension HTTPDate {
     /// Reads the three forms of RFC 9110, section 5.6.7, and nothing else, letters in either case.
     ///
-    /// Elsewhere a date may be read with forgiveness; an `Expires` that is none of these must count as past (RFC 9111,
-    /// section 5.3).
+    /// Elsewhere a date may be read with forgiveness; an `Expires` that is none of these must count as past
+    /// (RFC 9111, section 5.3).
     init?(strict text: String, now: HTTPDate) {
         let bytes = Array(text.utf8)
         let weekday = bytes.prefix(while: \.isASCIIAlpha).count
@@ -213,9 +219,9 @@ extension HTTPDate {
 }
 
 extension HTTPDate {
-    /// Reads RFC 3339's profile of ISO 8601 as the W3C's note cuts it down: a year, a month, a day, or a moment with its
-    /// zone (`2004-12-23T18:00:15+00:00`). What is missing is the first of its kind; fractions of a second are dropped,
-    /// and no zone means UTC.
+    /// Reads RFC 3339's profile of ISO 8601 as the W3C's note cuts it down: a year, a month, a day, or a
+    /// moment with its zone (`2004-12-23T18:00:15+00:00`). What is missing is the first of its kind;
+    /// fractions of a second are dropped, and no zone means UTC.
     package init?(iso8601 text: String) {
         var scanner = FieldScanner(Array(HTTPGrammar.trimmed(Array(text.utf8))))
         guard var civil = scanner.isoDate() else { return nil }
@@ -231,7 +237,9 @@ extension HTTPDate {
     /// `1994-11-06T08:49:37Z`
     package var iso8601: String {
         let civil = CivilDate(secondsSinceEpoch: secondsSinceEpoch)
-        let date = [CivilDate.padded(civil.year, 4), CivilDate.padded(civil.month, 2), CivilDate.padded(civil.day, 2)]
+        let date = [
+            CivilDate.padded(civil.year, 4), CivilDate.padded(civil.month, 2), CivilDate.padded(civil.day, 2),
+        ]
         return "\(date.joined(separator: "-"))T\(civil.clock)Z"
     }
 }
@@ -275,6 +283,8 @@ extension FieldScanner {
     }
 }
 
+// MARK: - CivilDate
+
 /// A date and time of the proleptic Gregorian calendar, without zone or leap seconds.
 struct CivilDate {
     var year: Int
@@ -286,7 +296,8 @@ struct CivilDate {
 
     /// Whether there is such a moment in the years 1 to 9999; the second may be 60.
     var isValid: Bool {
-        (1...9999).contains(year) && (1...12).contains(month) && day >= 1 && day <= Self.days(in: month, of: year)
+        (1...9999).contains(year) && (1...12).contains(month) && day >= 1
+            && day <= Self.days(in: month, of: year)
             && (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
     }
 
@@ -348,7 +359,9 @@ struct CivilDate {
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }
 
-    static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
     static let weekdayNames = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
     /// The number as digits, zeros in front up to the width.
@@ -358,14 +371,22 @@ struct CivilDate {
     }
 }
 
+// MARK: - RetryAfter
+
 /// When a server wants to be asked again (RFC 9110, section 10.2.3).
 package enum RetryAfter: Sendable, Equatable {
     /// At most 2^31.
     case seconds(Int)
     case date(HTTPDate)
 
+    /// Nil when the fields do not tell, or tell neither a number nor a date.
+    package init?(_ fields: HTTPFields, now: HTTPDate? = nil) {
+        guard let text = fields["Retry-After"] else { return nil }
+        self.init(text, now: now)
+    }
+
     /// Nil when the text is neither a number nor a date.
-    package init?(_ text: String, now: HTTPDate? = nil) {
+    init?(_ text: String, now: HTTPDate? = nil) {
         let trimmed = Array(HTTPGrammar.trimmed(Array(text.utf8)))
         if let seconds = HTTPGrammar.cappedInteger(trimmed) {
             self = .seconds(seconds)
@@ -376,11 +397,11 @@ package enum RetryAfter: Sendable, Equatable {
         }
     }
 
-    /// How long to wait from now on; 0 when the date has passed.
-    package func delay(now: HTTPDate) -> Int {
+    /// How long to wait from now on; none when the date has passed.
+    package func delay(now: HTTPDate) -> Duration {
         switch self {
-        case .seconds(let seconds): seconds
-        case .date(let date): Int(min(max(0, date.secondsSinceEpoch - now.secondsSinceEpoch), 1 << 31))
+        case .seconds(let seconds): .seconds(seconds)
+        case .date(let date): .seconds(min(max(0, date.secondsSinceEpoch - now.secondsSinceEpoch), 1 << 31))
         }
     }
 }

@@ -33,7 +33,7 @@ package struct HTTPFields: Sendable, Equatable {
     }
 
     /// Goes on with the value of the last field, a space between.
-    mutating func continueLast(_ text: String) {
+    private mutating func continueLast(_ text: String) {
         guard !list.isEmpty, !text.isEmpty else { return }
         if !list[list.count - 1].value.isEmpty { list[list.count - 1].value += " " }
         list[list.count - 1].value += text
@@ -55,7 +55,8 @@ package struct HTTPFields: Sendable, Equatable {
         list.compactMap { HTTPGrammar.matches($0.name, name) ? $0.value : nil }
     }
 
-    /// All values of a name as the one list that they are by RFC 9110, section 5.3; nil when there is no such field.
+    /// All values of a name as the one list that they are by RFC 9110, section 5.3; nil when there is no such
+    /// field.
     package func combined(_ name: String) -> String? {
         let values = all(name)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -69,7 +70,8 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields {
-    /// The elements of all lists of this name, cut at commas that no quoted string holds; empty ones are left out.
+    /// The elements of all lists of this name, cut at commas that no quoted string holds; empty ones are left
+    /// out.
     package func elements(_ name: String) -> [String] {
         guard let text = combined(name) else { return [] }
         var scanner = FieldScanner(text)
@@ -83,8 +85,8 @@ extension HTTPFields {
         }
     }
 
-    /// The type of the content as the Fetch standard extracts it: of several, the last one that is a type, with the
-    /// character set of an earlier one of the same essence if it has none itself.
+    /// The type of the content as the Fetch standard extracts it: of several, the last one that is a type,
+    /// with the character set of an earlier one of the same essence if it has none itself.
     package var contentType: MediaType? {
         var found: MediaType?
         var charset: String?
@@ -106,12 +108,14 @@ extension HTTPFields {
         return length
     }
 
-    /// How many seconds a cache on the way kept the response, at most 2^31; of several values the first counts.
+    /// How many seconds a cache on the way kept the response, at most 2^31; of several values the first
+    /// counts.
     package var age: Int? {
         elements("Age").first.flatMap { HTTPGrammar.cappedInteger($0.utf8) }
     }
 
-    /// The moment that a field such as `Date`, `Expires` or `Last-Modified` names; nil when it is missing or malformed.
+    /// The moment that a field such as `Date`, `Expires` or `Last-Modified` names; nil when it is missing or
+    /// malformed.
     package func date(_ name: String, now: HTTPDate? = nil) -> HTTPDate? {
         self[name].flatMap { HTTPDate($0, now: now) }
     }
@@ -120,10 +124,11 @@ extension HTTPFields {
 }
 
 extension HTTPFields {
-    /// Reads the lines `Name: value` of a message's head, ended by CRLF or LF. What is no field line (a status line, an
-    /// empty line, a name that is no token) is left out; a line that starts with a space continues the one before
-    /// (RFC 9112, section 5.2). Values that are not UTF-8 are bytes (RFC 9110, section 5.5): see `reversibleText`. Where they are
-    /// addresses or names of files, they are read as ISO 8859-1.
+    /// Reads the lines `Name: value` of a message's head, ended by CRLF or LF. What is no field line (a
+    /// status line, an empty line, a name that is no token) is left out; a line that starts with a space
+    /// continues the one before (RFC 9112, section 5.2). Values that are not UTF-8 are bytes (RFC 9110,
+    /// section 5.5): see `reversibleText`. Where they are addresses or names of files, they are read as ISO
+    /// 8859-1.
     ///
     /// - Parameter isReceived: it came from a server, and not out of `block`.
     package init(block: Span<UInt8>, isReceived: Bool = false) {
@@ -138,7 +143,8 @@ extension HTTPFields {
                 if line.last == 0x0D { line.removeLast() }
                 if let first = line.first, HTTPGrammar.isSpace(first) {
                     guard continues else { continue }
-                    continueLast(HTTPGrammar.reversibleText(HTTPGrammar.trimmed(line), isReceived: isReceived))
+                    continueLast(
+                        HTTPGrammar.reversibleText(HTTPGrammar.trimmed(line), isReceived: isReceived))
                     continue
                 }
                 continues = false
@@ -151,15 +157,17 @@ extension HTTPFields {
                 let isRead = Self.readNames.contains { HTTPGrammar.matches($0, fieldName) }
                 append(
                     fieldName,
-                    isRead ? HTTPGrammar.text(value) : HTTPGrammar.reversibleText(value, isReceived: isReceived))
+                    isRead
+                        ? HTTPGrammar.text(value) : HTTPGrammar.reversibleText(value, isReceived: isReceived))
             }
         }
     }
 
     private static let readNames = ["Location", "Content-Location", "Content-Disposition", "Link", "Refresh"]
 
-    /// The lines of a message's head, CRLF behind each, without the empty line that ends it. What would break out of its
-    /// line cannot: CR, LF and NUL in a value become spaces, and a field whose name is no token is left out.
+    /// The lines of a message's head, CRLF behind each, without the empty line that ends it. What would break
+    /// out of its line cannot: CR, LF and NUL in a value become spaces, and a field whose name is no token is
+    /// left out.
     package var block: String {
         var text = ""
         for field in list where HTTPGrammar.isToken(field.name.utf8) {
@@ -168,7 +176,9 @@ extension HTTPFields {
             let isBroken = field.value.utf8.contains { $0 == 0x0A || $0 == 0x0D || $0 == 0 }
             if isBroken {
                 text.unicodeScalars.append(
-                    contentsOf: field.value.unicodeScalars.map { $0 == "\n" || $0 == "\r" || $0 == "\0" ? " " : $0 })
+                    contentsOf: field.value.unicodeScalars.map {
+                        $0 == "\n" || $0 == "\r" || $0 == "\0" ? " " : $0
+                    })
             } else {
                 text += field.value
             }

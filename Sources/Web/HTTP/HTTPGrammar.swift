@@ -10,7 +10,8 @@ package enum HTTPGrammar {
 
     static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7A, 0x7C, 0x7E: true
+        case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x30...0x39, 0x41...0x5A, 0x5E...0x7A, 0x7C, 0x7E:
+            true
         default: false
         }
     }
@@ -44,16 +45,19 @@ package enum HTTPGrammar {
         return text
     }
 
-    /// The text of a field's bytes, of which no other bytes have the same: those that are no UTF-8 stand as characters for
-    /// private use, from U+EF80 on, and are bytes again where the text is sent.
+    /// The text of a field's bytes, of which no other bytes have the same: those that are no UTF-8 stand as
+    /// characters for private use, from U+EF80 on, and are bytes again where the text is sent.
     ///
     /// - Parameter isReceived: no such character stands for a byte yet.
     static func reversibleText(_ bytes: some Collection<UInt8>, isReceived: Bool) -> String {
-        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) { return text }
+        if let text = String(validating: bytes, as: UTF8.self), !isReceived || !hasStandIn(text) {
+            return text
+        }
         var text = ""
         text.unicodeScalars.append(
             contentsOf: bytes.lazy.map { byte in
-                byte < 0x80 ? Unicode.Scalar(byte) : Unicode.Scalar(standIns + UInt32(byte)) ?? Unicode.Scalar(byte)
+                byte < 0x80
+                    ? Unicode.Scalar(byte) : Unicode.Scalar(standIns + UInt32(byte)) ?? Unicode.Scalar(byte)
             })
         return text
     }
@@ -65,7 +69,11 @@ package enum HTTPGrammar {
         guard hasStandIn(text) else { return Array(text.utf8) }
         var bytes: [UInt8] = []
         for scalar in text.unicodeScalars {
-            if let byte = byte(of: scalar) { bytes.append(byte) } else { bytes += UTF8.encode(scalar) ?? .init() }
+            if let byte = byte(of: scalar) {
+                bytes.append(byte)
+            } else {
+                bytes += UTF8.encode(scalar) ?? .init()
+            }
         }
         return bytes
     }
@@ -115,6 +123,8 @@ extension HTTPGrammar {
         return result + "\""
     }
 }
+
+// MARK: - FieldScanner
 
 /// A cursor over the bytes of one field value. Nothing it does goes beyond the end or back.
 struct FieldScanner {
@@ -173,8 +183,8 @@ struct FieldScanner {
         return value
     }
 
-    /// Reads a quoted string from its opening quote to behind its closing one, or to the end when that is missing, and
-    /// gives what it stands for. The next byte must be the opening quote.
+    /// Reads a quoted string from its opening quote to behind its closing one, or to the end when that is
+    /// missing, and gives what it stands for. The next byte must be the opening quote.
     mutating func quotedString() -> [UInt8] {
         var value: [UInt8] = []
         position += 1
@@ -192,7 +202,8 @@ struct FieldScanner {
         return value
     }
 
-    /// Reads a value behind `=`: a quoted string, or what stands until a separator, spaces at its end left out.
+    /// Reads a value behind `=`: a quoted string, or what stands until a separator, spaces at its end left
+    /// out.
     mutating func parameterValue(until isSeparator: (UInt8) -> Bool) -> [UInt8] {
         if next == 0x22 {
             let value = quotedString()

@@ -34,8 +34,8 @@ package struct LinkField: Sendable, Equatable {
     private static let linkLimit = 1000
     private static let parameterLimit = 64
 
-    /// Reads the links of one value, or of several joined by commas. What is malformed ends or leaves out a link, and
-    /// the next one is found behind the next comma.
+    /// Reads the links of one value, or of several joined by commas. What is malformed ends or leaves out a
+    /// link, and the next one is found behind the next comma.
     package static func parse(_ text: String) -> [LinkField] {
         var scanner = FieldScanner(text)
         var links: [LinkField] = []
@@ -81,7 +81,8 @@ struct ExtendedValue: Equatable {
     let text: String
     let language: String
 
-    /// Nil when the form or a percent escape is malformed or the character set is neither UTF-8 nor ISO 8859-1.
+    /// Nil when the form or a percent escape is malformed or the character set is neither UTF-8 nor ISO
+    /// 8859-1.
     init?(_ value: String) {
         var scanner = FieldScanner(value)
         let charset = HTTPGrammar.lowercased(scanner.take { $0 != 0x27 })
@@ -95,7 +96,9 @@ struct ExtendedValue: Equatable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = scanner.next?.hexDigitValue, let low = scanner.following?.hexDigitValue else { return nil }
+            guard let high = scanner.next?.hexDigitValue, let low = scanner.following?.hexDigitValue else {
+                return nil
+            }
             scanner.advance(2)
             bytes.append(high << 4 | low)
         }

@@ -1,4 +1,5 @@
-/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a data URL.
+/// A MIME type as the WHATWG's MIME Sniffing standard reads it from a `Content-Type`, a `type` attribute or a
+/// data URL.
 package struct MediaType: Hashable, Sendable, CustomStringConvertible {
     package struct Parameter: Hashable, Sendable {
         /// In lower case.
@@ -106,12 +107,6 @@ extension MediaType {
         essence == "text/xml" || essence == "application/xml" || essence.hasSuffix("+xml")
     }
 
-    package var isXHTML: Bool { essence == "application/xhtml+xml" }
-
-    package var isSVG: Bool { essence == "image/svg+xml" }
-
-    package var isCSS: Bool { essence == "text/css" }
-
     /// Any JavaScript type that a browser runs, the legacy ones among them.
     package var isJavaScript: Bool { Self.javaScriptEssences.contains(essence) }
 
@@ -119,26 +114,13 @@ extension MediaType {
         essence == "application/json" || essence == "text/json" || essence.hasSuffix("+json")
     }
 
-    package var isImage: Bool { essence.hasPrefix("image/") }
-
-    package var isFont: Bool { essence.hasPrefix("font/") || Self.fontEssences.contains(essence) }
-
-    package var isAudioOrVideo: Bool {
-        essence.hasPrefix("audio/") || essence.hasPrefix("video/") || essence == "application/ogg"
-    }
-
     private static let javaScriptEssences: Set<String> = [
-        "application/ecmascript", "application/javascript", "application/x-ecmascript", "application/x-javascript",
-        "text/ecmascript", "text/javascript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2",
+        "application/ecmascript", "application/javascript", "application/x-ecmascript",
+        "application/x-javascript",
+        "text/ecmascript", "text/javascript", "text/javascript1.0", "text/javascript1.1",
+        "text/javascript1.2",
         "text/javascript1.3", "text/javascript1.4", "text/javascript1.5", "text/jscript", "text/livescript",
         "text/x-ecmascript", "text/x-javascript",
-    ]
-
-    private static let fontEssences: Set<String> = [
-        "application/font-cff", "application/font-off", "application/font-sfnt", "application/font-ttf",
-        "application/font-woff", "application/font-woff2", "application/vnd.ms-fontobject",
-        "application/vnd.ms-opentype", "application/x-font-opentype", "application/x-font-otf",
-        "application/x-font-truetype", "application/x-font-ttf", "application/x-font-woff",
     ]
 }
 
@@ -151,7 +133,8 @@ package struct MediaTypePattern: Sendable, Hashable {
 
     /// Nil when the text is no media type, nor one with a star in a part's place.
     package init?(_ text: String) {
-        let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(separator: 0x2F, omittingEmptySubsequences: false)
+        let parts = HTTPGrammar.lowercased(text.utf8).utf8.split(
+            separator: 0x2F, omittingEmptySubsequences: false)
         guard parts.count == 2, parts.allSatisfy({ HTTPGrammar.isToken($0) }) else { return nil }
         let (type, subtype) = (HTTPGrammar.text(parts[0]), HTTPGrammar.text(parts[1]))
         guard type != "*" || subtype == "*" else { return nil }

@@ -1,10 +1,11 @@
-/// What a `Refresh` field or `<meta http-equiv=refresh>` asks for, read as the HTML standard's shared declarative refresh
-/// steps do.
+/// What a `Refresh` field or `<meta http-equiv=refresh>` asks for, read as the HTML standard's shared
+/// declarative refresh steps do.
 package struct RefreshDirective: Sendable, Equatable {
     /// How long to wait, at most 2^31.
     package let seconds: Int
-    /// Where the URL stands in the text, without quotes and without spaces around it; nil when the document itself is
-    /// to be loaded again. It may be empty, and may hold tabs and line ends, which URL parsing removes.
+    /// Where the URL stands in the text, without quotes and without spaces around it; nil when the document
+    /// itself is to be loaded again. It may be empty, and may hold tabs and line ends, which URL parsing
+    /// removes.
     package let urlRange: Range<Int>?
     /// What stands there.
     package let url: String?
@@ -14,7 +15,8 @@ package struct RefreshDirective: Sendable, Equatable {
         self.init(bytes: Array(text.utf8))
     }
 
-    /// Nil when the text asks for no refresh. The text is ASCII-compatible; character references are decoded already.
+    /// Nil when the text asks for no refresh. The text is ASCII-compatible; character references are decoded
+    /// already.
     package init?(utf8: Span<UInt8>) {
         self.init(bytes: utf8.withUnsafeBufferPointer { Array($0) })
     }

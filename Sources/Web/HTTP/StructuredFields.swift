@@ -25,7 +25,8 @@ package struct StructuredDictionary: Sendable, Equatable {
     /// Each key once, its last value at the place of its first.
     package let members: [Member]
 
-    /// Nil when any part of the text is malformed, as the standard demands. Several fields of one name are joined first.
+    /// Nil when any part of the text is malformed, as the standard demands. Several fields of one name are
+    /// joined first.
     package init?(_ text: String) {
         var parser = StructuredFieldParser(text)
         guard let members = parser.dictionary() else { return nil }
@@ -37,7 +38,10 @@ package struct StructuredDictionary: Sendable, Equatable {
     }
 }
 
-/// Reads the parts of a structured field (RFC 9651, section 4.2). Each function gives nil when the field is malformed.
+// MARK: - StructuredFieldParser
+
+/// Reads the parts of a structured field (RFC 9651, section 4.2). Each function gives nil when the field is
+/// malformed.
 struct StructuredFieldParser {
     private var scanner: FieldScanner
 
@@ -182,7 +186,8 @@ struct StructuredFieldParser {
             switch byte {
             case 0x22: return String(validating: value, as: UTF8.self)
             case 0x25:
-                guard let high = Self.lowerHex(scanner.next), let low = Self.lowerHex(scanner.following) else {
+                guard let high = Self.lowerHex(scanner.next), let low = Self.lowerHex(scanner.following)
+                else {
                     return nil
                 }
                 scanner.advance(2)

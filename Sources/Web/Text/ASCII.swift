@@ -41,10 +41,12 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// The same with control characters, and what turns the direction of text around, written as JSON would write them. Line
-    /// feeds and tabs stay.
+    /// The same with control characters, and what turns the direction of text around, written as JSON would
+    /// write them. Line feeds and tabs stay.
     package var withVisibleControls: String {
-        guard utf8.contains(where: { $0 < 0x20 && $0 != 0x0A && $0 != 0x09 || $0 >= 0x7F }) else { return self }
+        guard utf8.contains(where: { $0 < 0x20 && $0 != 0x0A && $0 != 0x09 || $0 >= 0x7F }) else {
+            return self
+        }
         var text = ""
         for scalar in unicodeScalars {
             if Self.isControl(scalar) {
@@ -61,7 +63,8 @@ extension String {
         switch scalar.value {
         case 0x09, 0x0A: false
         case 0...0x1F, 0x7F...0x9F: true
-        // Marks, embeddings, overrides and isolates of the bidirectional algorithm, and the ends of lines that are no line feed.
+        // Marks, embeddings, overrides and isolates of the bidirectional algorithm, and the ends of lines
+        // that are no line feed.
         case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: false
         }

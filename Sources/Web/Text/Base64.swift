@@ -29,8 +29,8 @@ package enum Base64 {
         return encode(decoded) == text ? decoded : nil
     }
 
-    /// What the Infra standard's forgiving decode makes of the text: ASCII whitespace is skipped, padding may be
-    /// missing, unused bits are dropped. Nil when it fails even so.
+    /// What the Infra standard's forgiving decode makes of the text: ASCII whitespace is skipped, padding may
+    /// be missing, unused bits are dropped. Nil when it fails even so.
     package static func decodeForgiving(_ text: String) -> [UInt8]? {
         decodeForgiving(text.utf8, skippingSpace: true)
     }

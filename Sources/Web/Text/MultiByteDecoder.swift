@@ -54,11 +54,14 @@ struct MultiByteDecoder: ~Copyable {
             return 1
         default:
             output += [UInt8].replacementCharacter
-            // An ASCII byte is never lost to a lead byte before it: a quote or an angle bracket may hang on it.
+            // An ASCII byte is never lost to a lead byte before it: a quote or an angle bracket may hang on
+            // it.
             return position + 1 < bytes.count && (isWhole || bytes[position + 1] >= 0x80) ? 2 : 1
         }
     }
 }
+
+// MARK: - MultiByteEncoder
 
 /// Encodes one scalar after another in an East Asian encoding.
 struct MultiByteEncoder: ~Copyable {
@@ -93,7 +96,9 @@ struct MultiByteEncoder: ~Copyable {
         let start = output.count
         let source = [UInt8](String(scalar).utf8)
         var position = 0
-        guard converter?.convert(source.span, from: &position, to: &output) == .end, isAllowed(output[start...]) else {
+        guard converter?.convert(source.span, from: &position, to: &output) == .end,
+            isAllowed(output[start...])
+        else {
             output.removeSubrange(start...)
             return false
         }
@@ -113,8 +118,11 @@ struct MultiByteEncoder: ~Copyable {
     }
 }
 
-/// EUC-JP and ISO-2022-JP. Both write JIS X 0208 as row and cell, with the rows that NEC added; glibc has other
-/// characters there in its EUC-JP, but the standard's in its Shift_JIS, so that is what the pairs become on the way.
+// MARK: - JISDecoder
+
+/// EUC-JP and ISO-2022-JP. Both write JIS X 0208 as row and cell, with the rows that NEC added; glibc has
+/// other characters there in its EUC-JP, but the standard's in its Shift_JIS, so that is what the pairs
+/// become on the way.
 struct JISDecoder: ~Copyable {
     private var output: [UInt8] = []
     private var shiftJIS: [UInt8] = []
@@ -263,6 +271,8 @@ extension JISDecoder {
     }
 }
 
+// MARK: - ISO2022JP
+
 /// ISO-2022-JP, in which escape sequences switch between ASCII, JIS X 0201 and JIS X 0208.
 enum ISO2022JP {
     enum Mode {
@@ -275,7 +285,8 @@ enum ISO2022JP {
             case (UInt8(ascii: "("), UInt8(ascii: "B")): self = .ascii
             case (UInt8(ascii: "("), UInt8(ascii: "J")): self = .roman
             case (UInt8(ascii: "("), UInt8(ascii: "I")): self = .katakana
-            case (UInt8(ascii: "$"), UInt8(ascii: "@")), (UInt8(ascii: "$"), UInt8(ascii: "B")): self = .doubleByte
+            case (UInt8(ascii: "$"), UInt8(ascii: "@")), (UInt8(ascii: "$"), UInt8(ascii: "B")):
+                self = .doubleByte
             default: return nil
             }
         }

@@ -31,7 +31,8 @@ struct TextConverter: ~Copyable {
             let chunk = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
                 input.withUnsafeBytes { bytes in
                     var source = UnsafeMutablePointer(
-                        mutating: bytes.baseAddress?.assumingMemoryBound(to: CChar.self))?.advanced(by: position)
+                        mutating: bytes.baseAddress?.assumingMemoryBound(to: CChar.self))?.advanced(
+                            by: position)
                     var sourceLeft = bytes.count - position
                     buffer.withMemoryRebound(to: CChar.self) { target in
                         var next = target.baseAddress
@@ -43,7 +44,9 @@ struct TextConverter: ~Copyable {
                             default: stop = .malformed
                             }
                         }
-                        if !isFull, iconv(handle, nil, nil, &next, &targetLeft) == -1 { isFull = errno == E2BIG }
+                        if !isFull, iconv(handle, nil, nil, &next, &targetLeft) == -1 {
+                            isFull = errno == E2BIG
+                        }
                         count = target.count - targetLeft
                     }
                     position = bytes.count - sourceLeft
@@ -65,8 +68,9 @@ struct TextConverter: ~Copyable {
 
 /// What the bytes from 0x80 on stand for in an encoding of one byte a character.
 ///
-/// The tables are asked of iconv byte by byte, since over whole texts glibc composes the Hebrew and Vietnamese ones,
-/// which the standard does not; and where the standard's table is another than glibc's, it is put right.
+/// The tables are asked of iconv byte by byte, since over whole texts glibc composes the Hebrew and
+/// Vietnamese ones, which the standard does not; and where the standard's table is another than glibc's, it
+/// is put right.
 struct SingleByteTable: Sendable {
     private var scalars: [UInt32]
 
@@ -112,7 +116,9 @@ struct SingleByteTable: Sendable {
 
     /// Appends the byte of a scalar beyond ASCII; false when there is none.
     func append(_ scalar: Unicode.Scalar, to output: inout [UInt8]) -> Bool {
-        guard scalar.value != Self.unassigned, let index = scalars.firstIndex(of: scalar.value) else { return false }
+        guard scalar.value != Self.unassigned, let index = scalars.firstIndex(of: scalar.value) else {
+            return false
+        }
         output.append(UInt8(0x80 + index))
         return true
     }

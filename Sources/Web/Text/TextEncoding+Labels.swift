@@ -1,5 +1,6 @@
 extension TextEncoding {
-    /// The encoding of a label as documents and headers write it: in any case, with ASCII whitespace around it.
+    /// The encoding of a label as documents and headers write it: in any case, with ASCII whitespace around
+    /// it.
     package init?(label: String) {
         self.init(label: label.utf8.span)
     }
@@ -48,7 +49,9 @@ extension TextEncoding {
     private static let byLabel: [String: TextEncoding] = {
         var table: [String: TextEncoding] = [:]
         for encoding in allCases {
-            for label in encoding.namesAndLabels.labels.split(separator: " ") { table[String(label)] = encoding }
+            for label in encoding.namesAndLabels.labels.split(separator: " ") {
+                table[String(label)] = encoding
+            }
         }
         return table
     }()

@@ -1,4 +1,5 @@
-/// A character encoding of the Encoding Standard. The raw value never changes its meaning, so it may be stored.
+/// A character encoding of the Encoding Standard. The raw value never changes its meaning, so it may be
+/// stored.
 package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
     case utf8 = 0
     case utf16le, utf16be
@@ -45,8 +46,8 @@ package enum TextEncoding: UInt8, CaseIterable, Hashable, Sendable {
 }
 
 extension TextEncoding {
-    /// The text as well-formed UTF-8, without the encoding's own byte order mark. What is malformed becomes U+FFFD;
-    /// decoding never fails.
+    /// The text as well-formed UTF-8, without the encoding's own byte order mark. What is malformed becomes
+    /// U+FFFD; decoding never fails.
     package func decode(_ bytes: Span<UInt8>) -> [UInt8] {
         var text = bytes
         if let mark = Self.byteOrderMark(of: bytes), mark.encoding == self {
@@ -99,7 +100,8 @@ extension TextEncoding {
         case percentEncodedReference
     }
 
-    /// The text, which is UTF-8, in the encoding's bytes. UTF-16 and replacement have no encoder: it stays UTF-8.
+    /// The text, which is UTF-8, in the encoding's bytes. UTF-16 and replacement have no encoder: it stays
+    /// UTF-8.
     package func encode(_ utf8: Span<UInt8>, unencodable: Unencodable = .characterReference) -> [UInt8] {
         switch outputEncoding {
         case .utf8:

@@ -8,8 +8,8 @@ package struct TextPosition: Sendable, Hashable, CustomStringConvertible {
         self.column = column
     }
 
-    /// Finds the place of a byte in a UTF-8 text. Lines end with LF, CRLF or CR; a byte order mark takes no column.
-    /// An offset outside the text counts as the nearest end. Takes time linear in the offset.
+    /// Finds the place of a byte in a UTF-8 text. Lines end with LF, CRLF or CR; a byte order mark takes no
+    /// column. An offset outside the text counts as the nearest end. Takes time linear in the offset.
     package init(of offset: Int, in source: Span<UInt8>) {
         let end = max(0, min(offset, source.count))
         var line = 1

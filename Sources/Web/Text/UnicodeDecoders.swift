@@ -1,5 +1,6 @@
 extension TextEncoding {
-    /// The bytes with each maximal part of a malformed sequence replaced by U+FFFD, as the standard's decoder does.
+    /// The bytes with each maximal part of a malformed sequence replaced by U+FFFD, as the standard's decoder
+    /// does.
     package static func repairedUTF8(_ bytes: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)

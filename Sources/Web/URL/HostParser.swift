@@ -69,6 +69,8 @@ enum HostParser {
     }
 }
 
+// MARK: - IPv4Address
+
 /// An IPv4 address, read as leniently as browsers do: one to four numbers in octal, decimal or hexadecimal.
 struct IPv4Address {
     private var value: UInt32
@@ -134,6 +136,8 @@ struct IPv4Address {
         return value
     }
 }
+
+// MARK: - IPv6Address
 
 /// An IPv6 address: eight pieces of 16 bits.
 struct IPv6Address {

@@ -51,8 +51,8 @@ final class IDNA: @unchecked Sendable {
 }
 
 extension IDNA {
-    /// What a scalar became in the UTS 46 of Unicode 15.1 and 16, which libraries of before still have otherwise.
-    /// Later libraries map the results to themselves.
+    /// What a scalar became in the UTS 46 of Unicode 15.1 and 16, which libraries of before still have
+    /// otherwise. Later libraries map the results to themselves.
     enum Revision: Equatable {
         case mapped(UInt32)
         case ignored
@@ -82,8 +82,9 @@ extension IDNA {
         }
     }
 
-    /// The domain as Unicode 16 would have ICU see it; U+FFFD for what is malformed, which no domain may have.
-    static func revised(_ domain: Span<UInt8>) -> [UInt8] {
+    /// The domain as Unicode 16 would have ICU see it; U+FFFD for what is malformed, which no domain may
+    /// have.
+    private static func revised(_ domain: Span<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(domain.count)
         domain.forEachScalar { scalar in

@@ -28,7 +28,8 @@ struct ByteSet: Sendable {
     func union(_ members: StaticString) -> ByteSet { union(ByteSet(members)) }
 }
 
-/// The percent-encode sets of the URL standard, section 1.3. What lies beyond ASCII is encoded under each of them.
+/// The percent-encode sets of the URL standard, section 1.3. What lies beyond ASCII is encoded under each of
+/// them.
 extension ByteSet {
     static let c0Control = ByteSet(0...0x1F).union("\u{7F}")
     static let fragment = c0Control.union(" \"<>`")

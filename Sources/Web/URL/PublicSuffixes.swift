@@ -1,6 +1,7 @@
 import Glibc
 
-/// The names under which anybody may register one of their own, by the Public Suffix List with its private part.
+/// The names under which anybody may register one of their own, by the Public Suffix List with its private
+/// part.
 package struct PublicSuffixes: Sendable {
     /// The system's list; without one only the rule for unlisted names holds, by which `co.uk` is a site.
     package static let system = PublicSuffixes(
@@ -66,11 +67,14 @@ package struct PublicSuffixes: Sendable {
         return String(decoding: ascii, as: UTF8.self)
     }
 
-    /// The public suffix of a host and one label more: `www.example.co.uk` has `example.co.uk`. nil for what is a
-    /// suffix itself, for addresses, and for names with empty labels but for the dot at the end, which is left out.
+    /// The public suffix of a host and one label more: `www.example.co.uk` has `example.co.uk`. nil for what
+    /// is a suffix itself, for addresses, and for names with empty labels but for the dot at the end, which
+    /// is left out.
     package func registrableDomain(of host: String) -> String? {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
-        guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.isNamed(by: host.utf8.span) else { return nil }
+        guard !name.isEmpty, !name.hasPrefix("["), !IPv4Address.isNamed(by: host.utf8.span) else {
+            return nil
+        }
         var previous: Substring?
         var label = name
         while true {

@@ -1,6 +1,6 @@
-/// The basic URL parser of the standard, section 4.4. Its states read the components in the order in which they are
-/// serialised, so each writes straight to the serialisation; what they read is trimmed, free of tabs and newlines,
-/// and well-formed UTF-8.
+/// The basic URL parser of the standard, section 4.4. Its states read the components in the order in which
+/// they are serialised, so each writes straight to the serialisation; what they read is trimmed, free of tabs
+/// and newlines, and well-formed UTF-8.
 struct URLParser {
     var output: [UInt8] = []
     var layout = WebURL.Layout()
@@ -79,7 +79,8 @@ struct URLParser {
         if isSlash(input, at: start) {
             if isSlash(input, at: start + 1) {
                 copyScheme(base)
-                return parseAuthority(input, from: layout.isSpecial ? firstNonSlash(input, from: start) : start + 2)
+                return parseAuthority(
+                    input, from: layout.isSpecial ? firstNonSlash(input, from: start) : start + 2)
             }
             copy(base, through: .authority)
             parsePath(input, from: start + 1)
@@ -90,9 +91,11 @@ struct URLParser {
         return true
     }
 
-    /// What begins with no slash: nothing, a query, a fragment, or a path that takes the place of the base's last
-    /// segment or, when it does not keep the folder, of its whole path.
-    mutating func parseRelativePath(_ input: Span<UInt8>, from start: Int, base: WebURL, keepsFolder: Bool) {
+    /// What begins with no slash: nothing, a query, a fragment, or a path that takes the place of the base's
+    /// last segment or, when it does not keep the folder, of its whole path.
+    private mutating func parseRelativePath(
+        _ input: Span<UInt8>, from start: Int, base: WebURL, keepsFolder: Bool
+    ) {
         guard start < input.count else {
             copy(base, through: .query)
             return
@@ -117,12 +120,12 @@ struct URLParser {
 extension URLParser {
     enum Part { case authority, path, query }
 
-    func isSlash(_ input: Span<UInt8>, at index: Int) -> Bool {
+    private func isSlash(_ input: Span<UInt8>, at index: Int) -> Bool {
         guard index < input.count else { return false }
         return input[index] == UInt8(ascii: "/") || input[index] == UInt8(ascii: "\\") && layout.isSpecial
     }
 
-    func firstNonSlash(_ input: Span<UInt8>, from start: Int) -> Int {
+    private func firstNonSlash(_ input: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while isSlash(input, at: index) { index += 1 }
         return index
@@ -136,7 +139,8 @@ extension URLParser {
         output.append(base.href.utf8.span.extracting(...Int(layout.schemeEnd)))
     }
 
-    /// Takes over everything up to the end of one part; the marker before a path without a host is left behind.
+    /// Takes over everything up to the end of one part; the marker before a path without a host is left
+    /// behind.
     mutating func copy(_ base: WebURL, through part: Part) {
         let source = base.href.utf8.span
         layout = base.layout
@@ -159,7 +163,7 @@ extension URLParser {
 /// The authority, host and port states.
 extension URLParser {
     /// Reads credentials, host and port, and all that follows them.
-    mutating func parseAuthority(_ input: Span<UInt8>, from start: Int) -> Bool {
+    private mutating func parseAuthority(_ input: Span<UInt8>, from start: Int) -> Bool {
         output.append(UInt8(ascii: "/"))
         output.append(UInt8(ascii: "/"))
         layout.setAuthority(at: mark)
@@ -190,7 +194,7 @@ extension URLParser {
     }
 
     /// Where a host or a segment ends: at a slash, a question mark, a number sign, or the input's end.
-    func nextDelimiter(in input: Span<UInt8>, from start: Int) -> Int {
+    private func nextDelimiter(in input: Span<UInt8>, from start: Int) -> Int {
         var index = start
         while index < input.count {
             let byte = input[index]
@@ -256,10 +260,11 @@ extension URLParser {
     }
 }
 
-/// The file, file slash and file host states: file URLs need no host and may begin with a Windows drive letter.
+/// The file, file slash and file host states: file URLs need no host and may begin with a Windows drive
+/// letter.
 extension URLParser {
     /// `base` is a file URL.
-    mutating func parseFile(_ input: Span<UInt8>, from start: Int, base: WebURL?) -> Bool {
+    private mutating func parseFile(_ input: Span<UInt8>, from start: Int, base: WebURL?) -> Bool {
         layout.kind = .file
         guard isSlash(input, at: start) else {
             if let base {
@@ -296,7 +301,9 @@ extension URLParser {
             return true
         }
         if start < end {
-            guard HostParser.append(input.extracting(start..<end), isSpecial: true, to: &output) else { return false }
+            guard HostParser.append(input.extracting(start..<end), isSpecial: true, to: &output) else {
+                return false
+            }
             if output[Int(layout.hostStart)...].elementsEqual("localhost".utf8) {
                 output.removeLast("localhost".utf8.count)
             }
@@ -325,7 +332,9 @@ enum WindowsDrive {
     /// Whether `input` has, from `start` on, a drive letter that is a whole segment.
     static func begins(_ input: Span<UInt8>, at start: Int) -> Bool {
         guard start + 2 <= input.count, input[start].isASCIIAlpha else { return false }
-        guard input[start + 1] == UInt8(ascii: ":") || input[start + 1] == UInt8(ascii: "|") else { return false }
+        guard input[start + 1] == UInt8(ascii: ":") || input[start + 1] == UInt8(ascii: "|") else {
+            return false
+        }
         guard start + 2 < input.count else { return true }
         switch input[start + 2] {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): return true
@@ -336,18 +345,18 @@ enum WindowsDrive {
 
 /// The path, opaque path, query and fragment states.
 extension URLParser {
-    mutating func beginPath() {
+    private mutating func beginPath() {
         layout.pathStart = mark
         endPath()
     }
 
-    mutating func endPath() {
+    private mutating func endPath() {
         layout.pathEnd = mark
         layout.queryEnd = mark
     }
 
     /// The path start state. Only where the scheme is not special may the path be empty.
-    mutating func parsePathAfterAuthority(_ input: Span<UInt8>, from start: Int) {
+    private mutating func parsePathAfterAuthority(_ input: Span<UInt8>, from start: Int) {
         if isSlash(input, at: start) {
             parsePath(input, from: start + 1)
         } else if layout.isSpecial {
@@ -358,7 +367,7 @@ extension URLParser {
     }
 
     /// Appends the segments that begin at `start`, which is one past a slash, to what the path has already.
-    mutating func parsePath(_ input: Span<UInt8>, from start: Int) {
+    private mutating func parsePath(_ input: Span<UInt8>, from start: Int) {
         let encoded = ByteSet.path
         var segmentStart = start
         while true {
@@ -409,7 +418,7 @@ extension URLParser {
     }
 
     /// Drops the last segment, but not a drive letter that stands alone.
-    mutating func shortenPath() {
+    private mutating func shortenPath() {
         guard layout.kind != .file || !isDriveAlone else { return }
         let start = Int(layout.pathStart)
         var slash = output.count - 1
@@ -424,14 +433,14 @@ extension URLParser {
     }
 
     /// Appends the drive letter that the path of `base` begins with, if it does.
-    mutating func keepDrive(of base: WebURL) {
+    private mutating func keepDrive(of base: WebURL) {
         let path = base.href.utf8.span.extracting(Int(base.layout.pathStart)..<Int(base.layout.pathEnd))
         guard path.count >= 3, path[1].isASCIIAlpha, path[2] == UInt8(ascii: ":") else { return }
         guard path.count == 3 || path[3] == UInt8(ascii: "/") else { return }
         output.append(path.extracting(..<3))
     }
 
-    mutating func parseOpaquePath(_ input: Span<UInt8>, from start: Int) {
+    private mutating func parseOpaquePath(_ input: Span<UInt8>, from start: Int) {
         beginPath()
         var end = start
         while end < input.count, input[end] != UInt8(ascii: "?"), input[end] != UInt8(ascii: "#") { end += 1 }
@@ -445,7 +454,7 @@ extension URLParser {
     }
 
     /// What begins with a path of its own and no host would read as an authority: `/.` keeps them apart.
-    mutating func insertPathMarker() {
+    private mutating func insertPathMarker() {
         let start = Int(layout.pathStart)
         guard !layout.hasAuthority, output.span.starts(with: "//", at: start) else { return }
         output.insert(contentsOf: "/.".utf8, at: start)
@@ -464,7 +473,7 @@ extension URLParser {
     }
 
     /// `start` is that of the question mark.
-    mutating func parseQuery(_ input: Span<UInt8>, from start: Int) {
+    private mutating func parseQuery(_ input: Span<UInt8>, from start: Int) {
         endPath()
         var end = start + 1
         while end < input.count, input[end] != UInt8(ascii: "#") { end += 1 }
@@ -492,7 +501,7 @@ extension URLParser {
     }
 
     /// `start` is that of the number sign, or the input's end.
-    mutating func parseFragment(_ input: Span<UInt8>, from start: Int) {
+    private mutating func parseFragment(_ input: Span<UInt8>, from start: Int) {
         guard start < input.count else { return }
         output.append(UInt8(ascii: "#"))
         output.append(percentEncoding: input.extracting((start + 1)...), .fragment)

@@ -1,7 +1,9 @@
-/// The common case: a reference against an http base, or an http URL by itself, in which nothing has to be encoded,
-/// decoded or dropped. Its URL is a beginning of the base and an end of the reference, set side by side.
+/// The common case: a reference against an http base, or an http URL by itself, in which nothing has to be
+/// encoded, decoded or dropped. Its URL is a beginning of the base and an end of the reference, set side by
+/// side.
 ///
-/// Whatever is not plainly such a case is left to `URLParser`, so what is missing here costs time and nothing else.
+/// Whatever is not plainly such a case is left to `URLParser`, so what is missing here costs time and nothing
+/// else.
 extension WebURL {
     init?(plain input: Span<UInt8>, base: WebURL?) {
         if let layout = Layout(plainAbsolute: input) {
@@ -27,7 +29,9 @@ extension WebURL {
             kept = Int(layout.pathEnd)
         case UInt8(ascii: "/"):
             // A second slash, of either kind, begins an authority.
-            guard input.count > 1, input[1] != UInt8(ascii: "/"), input[1] != UInt8(ascii: "\\") else { return nil }
+            guard input.count > 1, input[1] != UInt8(ascii: "/"), input[1] != UInt8(ascii: "\\") else {
+                return nil
+            }
             kept = Int(layout.pathStart) + 1
             start = 1
         default:
@@ -40,8 +44,8 @@ extension WebURL {
         self.init(href: String(base: base.href, kept, input, from: start), layout: layout)
     }
 
-    /// One past the slash that ends the folder which the `./` and `../` from `start` on lead to; moves `start` behind
-    /// them.
+    /// One past the slash that ends the folder which the `./` and `../` from `start` on lead to; moves
+    /// `start` behind them.
     private func folderEnd(climbingBy input: Span<UInt8>, from start: inout Int) -> Int {
         let bytes = href.utf8.span
         let root = Int(layout.pathStart)
@@ -167,7 +171,8 @@ private struct PlainTail {
 
     private static func isDots(_ input: Span<UInt8>, _ segment: Range<Int>) -> Bool {
         guard segment.count == 1 || segment.count == 2 else { return false }
-        return input[segment.lowerBound] == UInt8(ascii: ".") && input[segment.upperBound - 1] == UInt8(ascii: ".")
+        return input[segment.lowerBound] == UInt8(ascii: ".")
+            && input[segment.upperBound - 1] == UInt8(ascii: ".")
     }
 
     /// Where the first of `stops` or the input's end is; nil when what is beyond ASCII comes first.

@@ -1,7 +1,7 @@
 /// A URL as the WHATWG standard parses and serialises it.
 ///
-/// It is kept as its serialisation, which is always ASCII, and the places of its parts therein. Two URLs are equal
-/// when their serialisations are.
+/// It is kept as its serialisation, which is always ASCII, and the places of its parts therein. Two URLs are
+/// equal when their serialisations are.
 package struct WebURL: Sendable {
     /// The serialisation, fragment included.
     package let href: String
@@ -25,8 +25,8 @@ extension WebURL {
 
     package var hasCredentials: Bool { layout.hostStart > layout.usernameStart }
 
-    /// The domain in its ASCII form, the IPv4 address in dotted decimals, or the IPv6 address in brackets; empty when
-    /// there is no host.
+    /// The domain in its ASCII form, the IPv4 address in dotted decimals, or the IPv6 address in brackets;
+    /// empty when there is no host.
     package var host: String { part(layout.hostStart, layout.hostEnd) }
 
     /// The port as it stands in the URL; nil when it is the scheme's default.
@@ -80,13 +80,15 @@ extension WebURL {
         return WebURL(href: href, layout: bare)
     }
 
-    /// With neither fragment nor credentials: what a larder keys by. Whoever wrote a password into an address did not mean
-    /// it to be kept.
+    /// With neither fragment nor credentials: what a larder keys by. Whoever wrote a password into an address
+    /// did not mean it to be kept.
     package var key: WebURL { withoutFragment.withoutCredentials }
 
-    /// Whether the path is one opaque string, as in `mailto:` and `data:`, against which nothing can be resolved.
+    /// Whether the path is one opaque string, as in `mailto:` and `data:`, against which nothing can be
+    /// resolved.
     package var hasOpaquePath: Bool {
-        !layout.hasAuthority && !(layout.pathEnd > layout.pathStart && byte(at: layout.pathStart) == UInt8(ascii: "/"))
+        !layout.hasAuthority
+            && !(layout.pathEnd > layout.pathStart && byte(at: layout.pathStart) == UInt8(ascii: "/"))
     }
 
     private var hasFragment: Bool { Int(layout.queryEnd) < href.utf8.count }
@@ -128,14 +130,14 @@ extension WebURL {
     /// The longest input that is looked at; what is longer is no URL. Offsets fit 32 bits with room to spare.
     package static let maximumByteCount = 16 << 20
 
-    /// The URL that `text` names, resolved against `base` when it is relative; nil when the standard calls it a
-    /// failure.
+    /// The URL that `text` names, resolved against `base` when it is relative; nil when the standard calls it
+    /// a failure.
     package init?(_ text: String, base: WebURL? = nil) {
         self.init(utf8: text.utf8.span, base: base)
     }
 
-    /// The URL that `bytes` names. `queryEncoding` is the character set of the document in which it stands: browsers
-    /// encode the query of an http URL in it. Malformed UTF-8 is read as U+FFFD.
+    /// The URL that `bytes` names. `queryEncoding` is the character set of the document in which it stands:
+    /// browsers encode the query of an http URL in it. Malformed UTF-8 is read as U+FFFD.
     package init?(utf8 bytes: Span<UInt8>, base: WebURL? = nil, queryEncoding: TextEncoding = .utf8) {
         guard bytes.count <= Self.maximumByteCount else { return nil }
         let input = bytes.extracting(Self.trimmedRange(of: bytes))
@@ -152,7 +154,8 @@ extension WebURL {
     }
 
     private init?(clean input: Span<UInt8>, base: WebURL?, queryEncoding: TextEncoding) {
-        var parser = URLParser(queryEncoding: queryEncoding, capacity: input.count + (base?.href.utf8.count ?? 0) + 8)
+        var parser = URLParser(
+            queryEncoding: queryEncoding, capacity: input.count + (base?.href.utf8.count ?? 0) + 8)
         guard parser.parse(input, base: base) else { return nil }
         self.init(href: String(decoding: parser.output, as: UTF8.self), layout: parser.layout)
     }
@@ -179,8 +182,8 @@ extension [UInt8] {
 }
 
 extension WebURL {
-    /// Where the parts of a serialisation stand. Each offset is one past the part that it ends, so a part that is
-    /// missing altogether differs from an empty one by the delimiter before it.
+    /// Where the parts of a serialisation stand. Each offset is one past the part that it ends, so a part
+    /// that is missing altogether differs from an empty one by the delimiter before it.
     ///
     ///     https://user:word@host:8443/path?query#fragment
     ///          ↑      ↑    ↑↑   ↑    ↑    ↑     ↑
@@ -200,7 +203,8 @@ extension WebURL {
         var hostStart: UInt32 = 0
         var hostEnd: UInt32 = 0
         var authorityEnd: UInt32 = 0
-        /// Past `authorityEnd` by the two bytes of `/.` when there is no host and the path begins with two slashes.
+        /// Past `authorityEnd` by the two bytes of `/.` when there is no host and the path begins with two
+        /// slashes.
         var pathStart: UInt32 = 0
         var pathEnd: UInt32 = 0
         var queryEnd: UInt32 = 0

@@ -1,0 +1,216 @@
+import Bundles
+import Digest
+import TestOrigin
+import Testing
+import Web
+
+@Suite struct FindingTests {
+    private static let body = Sample.body
+
+    private func bundle(_ claims: [Claim]) -> Bundle {
+        Bundle(reference: "/a", claims: claims)
+    }
+
+    private func finding(_ claims: [Claim], _ bytes: [UInt8] = body) -> Finding {
+        BundleMeter.finding(on: bundle(claims), bytes: bytes)
+    }
+
+    @Test func `bytes that agree with every digest are verified`() {
+        let finding = finding([
+            Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256)), Claim(byteCount: 23),
+            Claim(Integrity(Sample.sri)),
+        ])
+        #expect(finding == Finding(.verified))
+    }
+
+    @Test func `all that did not hold is named, with both sides and both sizes`() throws {
+        let finding = finding(
+            [
+                Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256, of: Self.body + [1])),
+                Claim(byteCount: 23), Claim(Integrity(Sample.integrity(.sha384, of: [1]))),
+            ], Self.body + [1])
+        guard case .mismatch(let mismatch) = finding.verdict else {
+            Issue.record("\(finding)")
+            return
+        }
+        #expect(mismatch.failures.map(\.source) == ["md5", "size", "integrity"])
+        #expect(mismatch.failures[0].expected == "MD5 \(Sample.md5)")
+        #expect(mismatch.failures[0].found == "MD5 \(Sample.hex(.md5, of: Self.body + [1]))")
+        #expect(mismatch.failures[1].expected == "23 bytes" && mismatch.failures[1].found == "24 bytes")
+        #expect(mismatch.expectedByteCount == 23 && mismatch.foundByteCount == 24)
+        #expect(finding.verdict.detail?.contains("size: expected 23 bytes, found 24 bytes") == true)
+    }
+
+    @Test func `what is said of nothing but presence and size proves nothing`() {
+        #expect(finding([]).verdict == .unverifiable("the manifest gives no digest"))
+        #expect(finding([Claim(byteCount: 23)]).verdict.detail?.contains("only a size, which is right") == true)
+        #expect(finding([Claim(byteCount: 22)]).verdict.name == "mismatch")
+        #expect(finding([Claim(Integrity("foo666-AAAA"))]).verdict.name == "unverifiable")
+    }
+
+    @Test func `weak evidence neither fails nor proves, and is told`() throws {
+        let tags = [Sample.md5, Sample.hex(.md5, of: [])].compactMap { EntityTag("\"\($0)\"") }
+        let right = try #require(Claim(tags[0]))
+        let wrong = try #require(Claim(tags[1]))
+        #expect(finding([right]).verdict.name == "unverifiable")
+        #expect(finding([wrong]).verdict.name == "unverifiable")
+        #expect(finding([wrong]).remarks.first?.hasPrefix("ETag does not agree, which fails nothing") == true)
+        let proven = finding([Claim(Sample.digest(.md5)), wrong])
+        #expect(proven.verdict == .verified && proven.remarks.count == 1)
+    }
+
+    @Test func `what was measured earlier is enough`() {
+        let bundle = bundle([Claim(Sample.digest(.md5)), Claim(Sample.digest(.sha256))])
+        let known = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5), Sample.digest(.sha256)])
+        #expect(bundle.finding(on: Measurement(uncoded: known)).verdict == .verified)
+        let part = Measurement.Body(byteCount: 23, digests: [Sample.digest(.md5)])
+        #expect(bundle.finding(on: Measurement(uncoded: part)).verdict == .unverifiable("its SHA-256 was not measured"))
+    }
+
+    @Test func `what speaks of the encoded body is held against that`() {
+        let encoded: [UInt8] = [0x1F, 0x8B, 1, 2, 3]
+        let bundle = bundle([
+            Claim(Sample.digest(.md5)),
+            Claim(.digest(Sample.digest(.sha256, of: encoded)), of: .encoded, source: "Repr-Digest"),
+        ])
+        func finding(encoded bytes: [UInt8]) -> Finding {
+            bundle.finding(on: Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured(bytes)))
+        }
+        func finding(isCoded: Bool) -> Finding {
+            let meter = BundleMeter(bundle, isCoded: isCoded)
+            meter.update(Self.body.span)
+            return meter.finding()
+        }
+        #expect(finding(encoded: encoded) == Finding(.verified))
+        #expect(finding(encoded: [0x1F]).verdict.name == "mismatch")
+        #expect(finding(isCoded: true).verdict == .verified)
+        #expect(finding(isCoded: true).remarks.first?.contains("not at hand") == true)
+        // Without a content coding both are the same body.
+        #expect(finding(isCoded: false).verdict.name == "mismatch")
+    }
+
+    @Test func `a digest of the decoded body where the encoded one is meant is explained`() throws {
+        let bundle = bundle([Claim(.digest(Sample.digest(.md5)), of: .encoded, source: "Content-MD5")])
+        let measured = Measurement(decoded: Sample.measured(Self.body), encoded: Sample.measured([1, 2, 3]))
+        let verdict = bundle.finding(on: measured).verdict
+        #expect(verdict.name == "mismatch")
+        #expect(verdict.detail?.contains("it is that of the decoded body") == true)
+    }
+
+    @Test func `a mismatch tells where the bodies differ, for whoever has both`() throws {
+        guard case .mismatch(var mismatch) = finding([Claim(Sample.digest(.md5))], Sample.altered).verdict else {
+            Issue.record("no mismatch")
+            return
+        }
+        let difference = try #require(Difference.first(expected: Sample.body, found: Sample.altered))
+        mismatch.add(difference, from: 23)
+        #expect(mismatch.expectedByteCount == 23)
+        #expect(mismatch.description.hasSuffix("; it first differs at line 1, column 14, byte 13"))
+    }
+}
+
+@Suite struct FieldClaimTests {
+    private static let sha256 = Sample.base64(.sha256)
+    private static let md5 = Sample.base64(.md5)
+
+    @Test(arguments: [
+        ("Repr-Digest", "sha-256=:\(sha256):", ["Repr-Digest encoded"]),
+        ("Content-Digest", "md5=:\(md5):, sha-256=:\(sha256):", ["Content-Digest encoded", "Content-Digest encoded"]),
+        ("Digest", "SHA-256=\(sha256),id-sha-256=\(sha256),UNIXsum=30637", ["Digest encoded", "Digest decoded"]),
+        ("Content-MD5", "\(md5)", ["Content-MD5 encoded"]),
+        ("Content-MD5", "AAAA", []), ("Repr-Digest", "sha-256=\(sha256)", []), ("Repr-Digest", "sha-256=:AAAA:", []),
+        ("Repr-Digest", "unknown=:AAAA:", []),
+    ])
+    func `each field knows which body it speaks of`(name: String, value: String, found: [String]) {
+        let list = Claim.list(from: [name: value].fields)
+        #expect(list.map { "\($0.source) \($0.subject.rawValue)" } == found)
+        #expect(list.allSatisfy { $0.strength == .strong })
+        let bundle = Bundle(reference: "/a", claims: list)
+        #expect(
+            BundleMeter.verdict(on: bundle, bytes: Sample.body).name == (found.isEmpty ? "unverifiable" : "verified"))
+    }
+
+    @Test func `of a part only what speaks of the whole is taken`() {
+        let fields: HTTPFields = [
+            "Content-Digest": "sha-256=:\(Self.sha256):", "Content-MD5": Self.md5, "Repr-Digest": "md5=:\(Self.md5):",
+        ]
+        #expect(Claim.list(from: fields, isPartial: true).map(\.source) == ["Repr-Digest"])
+    }
+
+    @Test(arguments: [
+        ("\"\(Sample.md5)\"", "encoded"), ("W/\"\(Sample.md5)\"", "decoded"), (Sample.md5.uppercased(), "encoded"),
+        ("\"\(Sample.md5)-12\"", nil), ("\"\(Sample.sha1)\"", nil), ("\"5f1-5a\"", nil),
+        ("\"\(Sample.md5.dropLast())x\"", nil),
+    ])
+    func `an ETag of 32 hexadecimal digits is weak evidence`(tag: String, subject: String?) throws {
+        let claim = Claim(try #require(EntityTag(tag)))
+        #expect(claim?.subject.rawValue == subject)
+        #expect(claim.map { $0.strength == .weak } ?? true)
+    }
+
+    @Test(
+        .enabled(if: ConformanceData.isThere, "no conformance data"),
+        arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
+    func `fields are judged as in RFC 9530's examples`(row: JSONValue) throws {
+        let names = ["Repr-Digest", "Content-Digest", "Digest", "Content-MD5"]
+        let fields = HTTPFields(names.compactMap { name in row[name]?.string.map { .init(name: name, value: $0) } })
+        // The whole is not at hand of a part: what the part says of itself is.
+        let isPart = row["Content-Range"] != nil
+        let list = Claim.list(from: fields).filter { !isPart || $0.source == "Content-Digest" }
+        let body = Array(try #require(row["body"]?.string).utf8)
+        let name = BundleMeter.verdict(on: Bundle(reference: "/a", claims: list), bytes: body).name
+        let expected = row["valid"]?.bool.map { $0 ? "verified" : "mismatch" } ?? "unverifiable"
+        #expect(name == expected)
+    }
+}
+
+extension [String: String] {
+    fileprivate var fields: HTTPFields { HTTPFields(map { .init(name: $0, value: $1) }) }
+}
+
+@Suite struct IntegrityTests {
+    private static let ok = Sample.integrity(.sha256)
+    private static let bad = "sha256-deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdead"
+    private static let bad512 = Sample.integrity(.sha512, of: [])
+
+    private static func name(_ integrity: String) -> String {
+        BundleMeter.verdict(
+            on: Bundle(reference: "/a", claims: [Claim(Integrity(integrity))]), bytes: Sample.body
+        ).name
+    }
+
+    @Test(arguments: [
+        (ok, "verified"), (bad, "mismatch"), ("", "unverifiable"), ("\(bad) \(ok)", "verified"),
+        ("\(ok) \(bad512)", "mismatch"), ("\(bad) \(Sample.integrity(.sha512))", "verified"),
+        ("foo-\(ok)", "unverifiable"),
+        ("md5-\(Sample.base64(.md5))", "unverifiable"), ("sha256-%", "mismatch"), ("sha256-% \(ok)", "verified"),
+        ("\(ok)?a=b", "verified"), ("\t\(ok)\n", "verified"), ("SHA256-\(Sample.base64(.sha256))", "verified"),
+        ("sha256", "unverifiable"), ("sha256-", "mismatch"), ("sha256-?", "mismatch"),
+    ])
+    func `the strongest algorithm counts, and any of its digests will do`(integrity: String, verdict: String) {
+        #expect(Self.name(integrity) == verdict)
+    }
+
+    @Test func `the alphabet of URLs is taken as well`() {
+        let plain = Sample.integrity(.sha512)
+        let other = plain.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        #expect(Integrity(other).digests == Integrity(plain).digests)
+    }
+
+    @Test func `a digest can be written as integrity`() {
+        #expect(Integrity(Sample.digest(.sha384)).text == Sample.sri)
+        #expect(Integrity(Sample.digest(.sha384)).digests == [Sample.digest(.sha384)])
+    }
+
+    @Test(
+        .enabled(if: ConformanceData.isThere, "no conformance data"),
+        arguments: ConformanceData.cases("bundles/wpt-sri-cases.json"))
+    func `integrity is judged as in web platform tests`(row: JSONValue) throws {
+        let text = try #require(row["integrity"]?.string)
+            .replacing("{OK256}", with: Sample.base64(.sha256)).replacing("{OK384}", with: Sample.base64(.sha384))
+            .replacing("{OK512}", with: Sample.base64(.sha512))
+            .replacing("{BAD512}", with: Sample.base64(.sha512, of: []))
+        // What says nothing is accepted by a browser, and here it is not verified either.
+        #expect((Self.name(text) != "mismatch") == row["match"]?.bool, "\(row["title"]?.string ?? "")")
+    }
+}

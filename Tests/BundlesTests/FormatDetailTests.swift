@@ -1,0 +1,154 @@
+import Bundles
+import Digest
+import Testing
+
+/// What single forms say beside their bundles.
+@Suite struct FormatDetailTests {
+    private func sample(_ name: String) throws -> Manifest {
+        let sample = try #require(FormatSample.all.first { $0.name == name })
+        return try Sample.manifest(sample.text)
+    }
+
+    @Test func `chcp.json leads to the list in the folder that it names`() throws {
+        let manifest = try Sample.manifest(
+            "{\"content_url\": \"https://a.example/www\", \"release\": \"2015.09.01-13.30.35\"}")
+        #expect(manifest.format == .cordova)
+        #expect(manifest.base == "https://a.example/www/")
+        #expect(manifest.continuation == "chcp.manifest")
+        #expect(manifest.version == "2015.09.01-13.30.35")
+    }
+
+    @Test func `version.manifest leads to project.manifest`() throws {
+        let manifest = try Sample.manifest(
+            """
+            {"packageUrl": "https://a.example/r/", "remoteManifestUrl": "https://a.example/r/p", "version": "2"}
+            """)
+        #expect(manifest.continuation == "https://a.example/r/p")
+        #expect(manifest.base == "https://a.example/r/")
+        #expect(try sample("project.manifest").continuation == nil)
+        #expect(try sample("project.manifest").base == "https://game.example.com/remote/")
+    }
+
+    @Test func `Angular's rules that have no digest are told`() throws {
+        let manifest = try sample("ngsw.json")
+        #expect(manifest.notes.count == 2)
+        #expect(manifest.notes[0].contains("assetGroups[0].patterns[0]"))
+        #expect(manifest.version == "1700000000000")
+        #expect(manifest.bundles.first { $0.reference.hasPrefix("https") }?.isProvable == false)
+        let without = try Sample.manifest(
+            "{\"index\": \"/index.html\", \"hashTable\": {\"/a.js\": \"\(Sample.sha1)\"}}")
+        #expect(without.notes.first?.contains("/index.html is not among its files") == true)
+    }
+
+    @Test func `what no entry of Vite's reaches is optional`() throws {
+        let optional = try sample("Vite").bundles.filter { !$0.isRequired }.map(\.reference)
+        #expect(optional == ["assets/left-AbCdEf12.js"])
+        let all = try Sample.manifest("{\"a.js\": {\"file\": \"a.js\"}}")
+        #expect(all.bundles.allSatisfy { $0.isRequired })
+    }
+
+    @Test func `Vite's paths are relative to the folder above its own`() throws {
+        let bytes = Array("{\"a.js\": {\"file\": \"a.js\"}}".utf8)
+        #expect(try Manifest(bytes, file: "dist/.vite/manifest.json").base == "../")
+        #expect(try Manifest(bytes, file: ".vite/manifest.json").base == "../")
+        #expect(try Manifest(bytes, file: "dist/manifest.json").base == nil)
+    }
+
+    @Test func `Vite's imports may go in a circle`() throws {
+        let manifest = try Sample.manifest(
+            """
+            {"a.js": {"file": "a.js", "isEntry": true, "imports": ["b.js"]},
+             "b.js": {"file": "b.js", "imports": ["a.js"]}}
+            """)
+        #expect(manifest.bundles.allSatisfy { $0.isRequired })
+    }
+
+    @Test func `source maps and files of earlier releases are optional`() throws {
+        #expect(try sample("create-react-app").bundles.filter { !$0.isRequired }.map(\.reference).count == 1)
+        #expect(try sample("Sprockets, SHA-256").bundles.filter { !$0.isRequired }.map(\.reference) == ["old-1.js"])
+    }
+
+    @Test func `the parts of webpack's statistics have their own public paths`() throws {
+        #expect(
+            try sample("webpack stats").bundles.map(\.reference)
+                == ["/static/app.3f2a.js", "/static/app.js.map?x", "worker.js"])
+    }
+
+    @Test func `an empty address of Weex's means the copy in the app`() throws {
+        #expect(try sample("Weex configuration").notes == ["pages[1] has no URL: the copy inside the app is used"])
+        let answer = try Sample.manifest("{\"url\": \"\", \"md5\": \"\"}")
+        #expect(answer.bundles.isEmpty && answer.notes.count == 1)
+    }
+
+    @Test func `a checksum by an algorithm that is not known is told`() throws {
+        #expect(try sample("BSD").notes == ["a%20(1).js: RMD160 is not known"])
+        #expect(try sample("BSD").bundles[0].claims.count == 3)
+    }
+
+    @Test func `a file's name is a reference to that file and nothing else`() throws {
+        let names = [
+            "a b.js", "c?d.js", "e#f.js", "g%20.js", "http:x.js", "//host/x.js", "ü.js", "a\\b.js", "d/e:f.js",
+            "//a:b.js", "/c:d.js",
+        ]
+        let text = names.map { "\(Sample.md5)  \($0)\n" }.joined()
+        #expect(
+            try Sample.manifest(text).bundles.map(\.reference) == [
+                "a%20b.js", "c%3Fd.js", "e%23f.js", "g%2520.js", "./http:x.js", "/host/x.js", "%C3%BC.js", "a%5Cb.js",
+                "d/e:f.js", "/a:b.js", "/c:d.js",
+            ])
+    }
+
+    @Test func `integrity attributes of a page are a manifest`() throws {
+        let manifest = try Sample.manifest(
+            """
+            <!-- <script src=/no.js integrity="\(Sample.sri)"></script> --><!doctype html><base href="/app/">
+            <script src="a.js?x=1&amp;y=2" INTEGRITY='\(Sample.sri.replacing("+", with: "&#43;"))'></script>
+            <link rel="stylesheet" integrity="" href=b.css><script>'<script src=c.js integrity=x>'</script>
+            <link rel=modulepreload href="a.js?x=1&amp;y=2" integrity="\(Sample.integrity(.sha256))">
+            <script src=d.js></script><img src=e.png integrity="\(Sample.sri)"><script integrity=sha256-x></script>
+            """)
+        #expect(manifest.format == .html)
+        #expect(manifest.base == "/app/")
+        #expect(manifest.bundles.map(\.reference) == ["a.js?x=1&y=2", "b.css"])
+        #expect(manifest.bundles[0].claims.count == 2)
+        #expect(BundleMeter.verdict(on: manifest.bundles[0], bytes: Sample.body) == .verified)
+        #expect(BundleMeter.verdict(on: manifest.bundles[1], bytes: Sample.body).name == "unverifiable")
+    }
+
+    @Test(arguments: [
+        ("<p>no scripts", "m.html", "integrity attribute, found none"),
+        ("<script src=a.js integrity=sha256-x>", "https://a.example/manifest.json?x=1", "found a page"),
+        ("<script src=a.js></script>", "m", "integrity attribute, found none"),
+    ])
+    func `a page that says nothing, or stands where a manifest should, is refused`(
+        text: String, file: String, complaint: String
+    ) {
+        let error = #expect(throws: ManifestError.self) { try Manifest(Array(text.utf8), file: file) }
+        #expect(error?.detail.contains(complaint) == true)
+    }
+
+    @Test func `all lists of a service worker are read`() throws {
+        let manifest = try Sample.manifest(
+            "const x = [1];\nprecacheAndRoute([]); precacheAndRoute(['a.js']); addToCacheList([\"b.js\", \"a.js\"]);")
+        #expect(manifest.bundles.map(\.reference) == ["a.js", "b.js"])
+    }
+
+    @Test(arguments: [
+        "precacheAndRoute([{url:'a.js',revision:null}],{ignoreURLParametersMatching:[/^utm_/],x:['b.js']});",
+        "e.precacheAndRoute(['a.js'],{}),e.registerRoute(new e.NavigationRoute(e.x('/i'),{allowlist:['b.js']}))",
+        "precacheAndRoute([],{directoryIndex:['b.js']});precacheAndRoute([].concat(['a.js']))",
+        "self.__precacheManifest = [].concat(self.__precacheManifest || []);precaching.precacheAndRoute(['a.js'])",
+        "self.__precacheManifest = [ /* the files */ 'a.js' ].concat([])",
+    ])
+    func `lists beside the list of files are left alone`(text: String) throws {
+        #expect(try Sample.manifest(text).bundles.map(\.reference) == ["a.js"])
+    }
+
+    @Test(arguments: [
+        (#"["\u00e9\x41\u{1F600}\ud83d\ude00\"\/\n.js"]"#, "éA😀😀\"/\n.js"), (#"['it\'s.js',]"#, "it's.js"),
+        (#"[{url: `a.js`, revision: void 0, n: !0, o: {}}]"#, "a.js"), ("/* x */ [ // y\n 'a.js' ]", "a.js"),
+    ])
+    func `a script's literals are read as a script means them`(text: String, reference: String) throws {
+        #expect(try Sample.manifest(text, .workbox).bundles.map(\.reference) == [reference])
+    }
+}

@@ -1,0 +1,296 @@
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// Making a store smaller: what goes, in which order, and that the disk gets its room back.
+@Suite struct CollectionTests {
+    private let store: StockedFolder
+    /// What an empty store takes.
+    private let emptySize: Int64
+
+    init() throws {
+        store = try StockedFolder()
+        _ = try StoreWriter(store.folder)
+        emptySize = store.folder.byteCount
+    }
+
+    /// Bytes that are no other page's, in a pack.
+    private func page(_ href: String, byteCount: Int = 40_000, edition: Int = 0, fetched: Int64 = 1) throws
+        -> NewResponse
+    {
+        var random = TestRandom(seed: UInt64(bitPattern: Int64(href.hashValue &+ edition)))
+        let bytes = (0..<byteCount / 8).flatMap { _ in
+            withUnsafeBytes(of: random.next()) { Array($0) }
+        }
+        return try store.response(href, bytes: bytes, fetched: fetched)
+    }
+
+    private func collect(_ limit: Int64?) throws -> CollectionResult {
+        let result = try StoreWriter(store.folder).collect(limit: limit)
+        #expect(result.shrinkFailure == nil)
+        #expect(result.byteCountAfter == store.folder.byteCount)
+        let findings = try store.inspect()
+        #expect(findings.isSound && findings.orphanBodies == 0 && findings.orphanFiles.isEmpty)
+        return result
+    }
+
+    private func held() throws -> [String] {
+        try store.column("SELECT DISTINCT url FROM larder_response ORDER BY 1")
+    }
+
+    private func note(served: [String: Int64]) throws {
+        let reader = try store.reader()
+        let times = try served.map { (try #require(try reader.response(for: $0)).url, $1) }
+        try NoteBook(store.folder).note(served: times)
+    }
+
+    @Test func `without a limit only that goes to which nothing refers`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [page("/a"), page("/large", byteCount: 100_000)],
+            links: [NewLinks(from: "/a", pages: ["/linked"], numbering: &numbering)])
+        try store.visit([page("/b"), page("/file", byteCount: 100_000)], site: "other", ending: .forget)
+        try store.scratch.write("stray", to: "store/bodies/stray")
+        let result = try collect(nil)
+        #expect(result.removedBodies == 2)
+        #expect(result.droppedVisits == 0 && result.evictedURLs == 0 && result.excess == nil)
+        #expect(result.byteCountAfter <= result.byteCountBefore - 130_000)
+        #expect(try held() == ["/a", "/large"])
+        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        #expect(store.scratch.names(in: "store/packs").count == 1)
+        #expect(try store.column("SELECT href FROM url ORDER BY 1") == ["/a", "/large", "/linked"])
+        let again = try collect(nil)
+        #expect(again.removedBodies == 0 && again.byteCountAfter == again.byteCountBefore)
+    }
+
+    @Test func `old visits go first, the oldest before the others, and what is shown stays`() throws {
+        for edition in 1...4 {
+            try store.visit([page("/a", edition: edition), page("/large", byteCount: 100_000, edition: edition)])
+        }
+        try store.visit([page("/only-once")], site: "other")
+        let whole = try collect(nil).byteCountAfter
+        let result = try collect(whole - 150_000)
+        #expect(result.droppedVisits == 2)
+        #expect(result.evictedURLs == 0 && result.excess == nil && result.removedBodies == 4)
+        // Of what is given back between bodies, the disk keeps a block that they share.
+        #expect(result.byteCountAfter <= whole - 2 * 140_000 + 2 * 4096)
+        #expect(try store.site()?.visits.map(\.id) == [3, 4])
+        #expect(try held() == ["/a", "/large", "/only-once"])
+    }
+
+    @Test func `what only an old visit has is shown still when the visit has gone`() throws {
+        try store.visit([page("/once"), page("/a", edition: 1)])
+        try store.visit([page("/a", edition: 2)])
+        let result = try collect(collect(nil).byteCountAfter - 1)
+        #expect(result.droppedVisits == 1 && result.evictedURLs == 0 && result.removedBodies == 1)
+        #expect(try store.reader().response(for: "/once")?.visit == 2)
+        #expect(try store.reader().response(for: "/a")?.visit == 2)
+    }
+
+    @Test func `visits that were rolled back or given up go before anything that is shown; one that may go on stays`()
+        throws
+    {
+        let first = try store.visit([page("/a", edition: 1)])
+        try store.visit([page("/a", edition: 2)])
+        try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
+        try store.visit([page("/a", edition: 3)], ending: .keepOpen)
+        let open = try store.visit([page("/a", edition: 4)], now: 100_000, ending: .keepOpen)
+        // The first, two bodies of others, and what is being fetched.
+        let whole = try collect(nil).byteCountAfter
+        let result = try collect(whole - 80_000)
+        #expect(result.droppedVisits == 2 && result.evictedURLs == 0)
+        #expect(try store.site()?.visits.map(\.id) == [first, open])
+        #expect(try store.reader().response(for: "/a")?.visit == first)
+    }
+
+    @Test func `a site of which nothing was published keeps what it shows`() throws {
+        for now in [1, 200_000] as [Int64] {
+            try store.visit([page("/\(now)")], now: now, ending: .keepOpen)
+        }
+        let result = try collect(collect(nil).byteCountAfter - 1)
+        #expect(result.droppedVisits == 0)
+        #expect(result.evictedURLs == 1)
+        #expect(try held() == ["/1"])
+    }
+
+    @Test func `then goes what was not served for longest, and of what was never served what was fetched first`() throws
+    {
+        try store.visit([
+            page("/old", fetched: 100), page("/served", fetched: 100), page("/newer", fetched: 200),
+            page("/large", byteCount: 100_000, fetched: 300), page("/newest", fetched: 400),
+        ])
+        try note(served: ["/served": 1000, "/old": 50])
+        var evicted: [String] = []
+        var before = try held()
+        while !before.isEmpty {
+            // More than a pack may waste, and less than a body.
+            let result = try collect(store.folder.byteCount - 30_000)
+            let after = try held()
+            #expect(result.evictedURLs == 1 && after.count == before.count - 1)
+            evicted += before.filter { !after.contains($0) }
+            before = after
+        }
+        #expect(evicted == ["/old", "/newer", "/large", "/newest", "/served"])
+        #expect(store.folder.byteCount == emptySize || store.folder.byteCount < emptySize + 70_000)
+        #expect(store.scratch.names(in: "store/packs").isEmpty)
+    }
+
+    @Test(arguments: [0.75, 0.5, 0.25])
+    func `it ends within the limit, and not far below it`(share: Double) throws {
+        try store.visit(
+            (0..<150).map { number in
+                let size = [2_000, 10_000, 30_000, 90_000][number % 4]
+                return try page("/\(number)", byteCount: size, fetched: Int64(number * 7919 % 150))
+            })
+        let limit = emptySize + Int64(Double(store.folder.byteCount - emptySize) * share)
+        let result = try collect(limit)
+        #expect(result.excess == nil)
+        #expect(result.byteCountAfter <= limit)
+        #expect(result.byteCountAfter >= limit * 8 / 10, "\(result) of \(limit)")
+    }
+
+    @Test func `a limit of 0 leaves nothing but pins`() throws {
+        try store.visit([page("/a"), page("/b", byteCount: 100_000), store.response("/gone", nil, status: 404)])
+        try StoreWriter(store.folder).add(Pin(.url, "/b"), now: 1)
+        let result = try collect(0)
+        #expect(result.evictedURLs == 2)
+        #expect(result.excess.map { $0 > 100_000 } == true)
+        #expect(try held() == ["/b"])
+        #expect(try StoreWriter(store.folder).remove(Pin(.url, "/b")))
+        let rest = try collect(0)
+        #expect(rest.evictedURLs == 1)
+        #expect(try held() == [])
+        #expect(try store.column("SELECT href FROM url") == [])
+        #expect(store.scratch.names(in: "store/bodies").isEmpty)
+        // The site and its visit are there still: what went is missing, and fetched again.
+        #expect(try store.site()?.published == 1)
+        try store.visit([page("/a")])
+        #expect(try held() == ["/a"])
+    }
+
+    @Test func `a body that several addresses have goes with the last of them`() throws {
+        let large = [UInt8](repeating: 7, count: 100_000)
+        try store.visit([
+            store.response("/old", bytes: large, fetched: 1), store.response("/new", bytes: large, fetched: 3),
+            page("/other", fetched: 2),
+        ])
+        let result = try collect(collect(nil).byteCountAfter - 30_000)
+        #expect(result.evictedURLs == 2 && result.removedBodies == 1)
+        #expect(try held() == ["/new"])
+        #expect(try store.reader().response(for: "/new")?.body.flatMap(store.reader().content)?.load() == large)
+        _ = try collect(0)
+        #expect(store.scratch.names(in: "store/packs").isEmpty)
+    }
+
+    @Test func `what a reader still knows of a body that has gone is never another's`() throws {
+        try store.visit([page("/a")])
+        let reader = try store.reader()
+        let gone = try #require(try reader.response(for: "/a")?.body)
+        _ = try collect(0)
+        try store.visit([page("/b")])
+        // The number is given again, which is what makes this a matter.
+        #expect(try reader.response(for: "/b")?.body?.id == gone.id)
+        #expect(try reader.content(of: gone) == nil)
+        #expect(try reader.links(of: gone) == [])
+        var confirmed = try store.response("/a", nil)
+        confirmed.body = .held(gone)
+        #expect(throws: StoreError.self) { try store.visit([confirmed]) }
+        #expect(try store.reader().response(for: "/a") == nil)
+    }
+
+    @Test func `what is evicted is forgotten by the note book too`() throws {
+        try store.visit([page("/a", fetched: 1), page("/b", fetched: 2)])
+        try note(served: ["/a": 10, "/b": 20])
+        let urls = try ["/a", "/b"].map { try store.reader().response(for: $0)?.url }
+        #expect(try NoteBook(store.folder).servedTimes() == [urls[0]: 10, urls[1]: 20])
+        let result = try collect(collect(nil).byteCountAfter - 1)
+        #expect(result.evictedURLs == 1)
+        #expect(try NoteBook(store.folder).servedTimes() == [urls[1]: 20])
+    }
+
+    @Test func `a note book that is damaged costs nothing but its notes`() throws {
+        try store.visit([page("/a", fetched: 1), page("/b", fetched: 2)])
+        try store.scratch.write(String(repeating: "not a database ", count: 400), to: "store/notes.db")
+        let result = try collect(collect(nil).byteCountAfter - 1)
+        #expect(result.evictedURLs == 1)
+        #expect(try held() == ["/b"])
+        try note(served: ["/b": 20])
+        #expect(try NoteBook(store.folder).servedTimes().count == 1)
+    }
+
+    @Test func `nothing is collected while another writes, and the other is not disturbed`() throws {
+        try store.visit([page("/a")])
+        let other = try StoreWriter(store.folder)
+        let collector = try StoreWriter(store.folder)
+        let error = #expect(throws: StoreError.self) { try collector.collect(limit: 0) }
+        #expect(error?.reason == .busy)
+        let visit = try other.begin(site: "s", start: ["s"], now: 1)
+        try other.add([page("/b")], to: visit)
+        #expect(try held() == ["/a", "/b"])
+        // Nor by one that is itself in the middle of a visit.
+        _ = consume collector
+        let own = #expect(throws: StoreError.self) { try other.collect(limit: 0) }
+        #expect(own?.reason == .busy)
+        try other.end(visit, .publish(now: 2))
+        #expect(try other.collect(limit: 0).evictedURLs == 2)
+    }
+
+    @Test func `who reads the whole time keeps the file large, and is told of`() throws {
+        try store.visit([page("/a", byteCount: 60_000)])
+        try store.visit([page("/b", byteCount: 60_000)], site: "other")
+        let reader = try store.reader()
+        var result: CollectionResult?
+        try reader.steadily { () throws(StoreError) in
+            _ = try reader.sites()
+            result = try StoreWriter(store.folder).collect(limit: 0)
+        }
+        #expect(result?.evictedURLs == 2)
+        #expect(result?.shrinkFailure?.reason == .busy)
+        #expect(try collect(nil).byteCountAfter < emptySize + 70_000)
+    }
+
+    @Test func `references are looked after again when a collection has failed`() throws {
+        try store.visit([page("/a")])
+        let writer = try StoreWriter(store.folder)
+        try store.execute("DROP VIEW larder_link; ALTER TABLE link RENAME TO elsewhere")
+        #expect(throws: StoreError.self) { try writer.collect(limit: nil) }
+        #expect(throws: StoreError.self) { try writer.run("UPDATE site SET published = 99") }
+    }
+}
+
+@Suite struct EvictionPlanTests {
+    /// `url@lastUse+byteCount:bodies`, pinned with an exclamation mark behind the URL.
+    private static func holding(_ text: String) -> EvictionPlan.Holding {
+        let parts = text.split { "@+:".contains($0) }.map(String.init)
+        let bodies = parts.count > 3 ? parts[3].split(separator: ",").compactMap { Int64($0) } : []
+        return EvictionPlan.Holding(
+            url: Int64(parts[0].filter { $0 != "!" }) ?? 0, lastUse: Int64(parts[1]) ?? 0,
+            isPinned: parts[0].contains("!"), byteCount: Int(parts[2]) ?? 0, bodies: Set(bodies))
+    }
+
+    private static let sizes: [Int64: Int] = [1: 100, 2: 200, 3: 300]
+
+    @Test(
+        arguments: [
+            // Least recently used first, and no more than is needed.
+            (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 1, [2]), (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 200, [2]),
+            (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 201, [2, 3]),
+            (["1@30+0:1", "2@10+0:2", "3@20+0:3"], 9999, [2, 3, 1]), (["1@30+0:1", "2@10+0:2"], 0, []),
+            (["1@30+0:1"], -5, []), ([], 10, []),
+            // Of equals the one that was found last.
+            (["1@5+0:1", "3@5+0:3", "2@5+0:2"], 301, [3, 2]),
+            // Never what is pinned, however old and however much is wanted.
+            (["1!@1+0:1", "2@10+0:2", "3!@2+0:3"], 9999, [2]), (["1!@1+5:1"], 1, []),
+            // A body counts when its last holder goes; one that a pinned URL has never counts.
+            (["1@1+0:3", "2@2+0:3", "3@3+0:1"], 1, [1, 2]), (["1!@1+0:3", "2@2+0:3", "3@3+0:1"], 1, [2, 3]),
+            (["1@1+10:3", "2@2+0:3"], 10, [1]), (["1@1+0:1,2", "2@2+0:2"], 100, [1]),
+            (["1@1+0:1,2", "2@2+0:2"], 101, [1, 2]),
+            // What has no body takes room too; a body of unknown size takes none.
+            (["1@1+40", "2@2+40", "3@3+40"], 80, [1, 2]), (["1@1+0:9", "2@2+1"], 1, [1, 2]),
+        ] as [([String], Int64, [Int64])])
+    func `it takes`(holdings: [String], wanted: Int64, expected: [Int64]) {
+        let plan = EvictionPlan(holdings.map(Self.holding), sizes: Self.sizes)
+        #expect(plan.urls(toFree: wanted) == expected)
+    }
+}

@@ -1,0 +1,191 @@
+import Testing
+
+@testable import Store
+
+/// What bodies link to, as runs tell it and readers find it.
+@Suite struct LinkTests {
+    private let store: StockedFolder
+
+    init() throws { store = try StockedFolder() }
+
+    private func links(of href: String) throws -> StoredLinks? {
+        let reader = try store.reader()
+        return try reader.response(for: href).flatMap(reader.storedLinks)
+    }
+
+    @Test func `links come back by address, in the order and the kinds in which they were found`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [store.response("/a", "a"), store.response("/b", "b"), store.response("/gone", nil, status: 404)],
+            links: [
+                NewLinks(
+                    from: "/a", pages: ["/b", "/a", "/b"], requisites: ["/style", "/a"], guesses: ["/guess"],
+                    numbering: &numbering),
+                NewLinks(from: "/gone", pages: ["/a"], numbering: &numbering),
+            ])
+        let links = try #require(try links(of: "/a"))
+        #expect(links.pages == ["/b", "/a", "/b"])
+        #expect(links.requisites == ["/style", "/a"])
+        #expect(links.guesses == ["/guess"])
+        // Nobody said anything of this one; a body without links has empty lists instead.
+        #expect(try self.links(of: "/b") == nil)
+        #expect(try self.links(of: "/gone") == nil)
+        try store.visit([store.response("/b", "b")], links: [NewLinks(from: "/b", numbering: &numbering)])
+        #expect(try self.links(of: "/b") == StoredLinks())
+    }
+
+    @Test func `who links to an address is found by its number, not by its digits`() throws {
+        var numbering: [String] = []
+        // Numbers of one, two and three digits that begin and end alike.
+        let targets = (1...120).map { "/\($0)" }
+        try store.visit(
+            [store.response("/one", "1"), store.response("/many", "2"), store.response("/needs", "3")],
+            links: [
+                NewLinks(from: "/many", pages: targets, numbering: &numbering),
+                NewLinks(from: "/one", pages: ["/11"], numbering: &numbering),
+                NewLinks(from: "/needs", requisites: ["/1"], guesses: ["/11"], numbering: &numbering),
+            ])
+        let reader = try store.reader()
+        #expect(try reader.referrers(of: "/1") == ["/many", "/needs"])
+        #expect(try reader.referrers(of: "/11") == ["/many", "/one"])
+        #expect(try reader.referrers(of: "/111") == ["/many"])
+        #expect(try reader.referrers(of: "/one") == [])
+        #expect(try reader.referrers(of: "/unknown") == [])
+    }
+
+    @Test func `sqlite3 sees each link as a row`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [store.response("/a", "a"), store.response("/b", "b"), store.response("/c", "c")],
+            links: [
+                NewLinks(
+                    from: "/a", pages: ["/b", "/c"], requisites: ["/style"], guesses: ["/guess"],
+                    numbering: &numbering), NewLinks(from: "/b", requisites: ["/style"], numbering: &numbering),
+                NewLinks(from: "/c", numbering: &numbering),
+            ])
+        #expect(
+            try store.column("SELECT source || ' ' || role || ' ' || target FROM larder_link ORDER BY 1") == [
+                "/a guess /guess", "/a page /b", "/a page /c", "/a requisite /style", "/b requisite /style",
+            ])
+        #expect(
+            try store.column("SELECT source FROM larder_link WHERE target = '/style' ORDER BY 1") == ["/a", "/b"])
+    }
+
+    @Test func `a body that is confirmed in a later visit has its links still`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)])
+        var confirmed = try store.response("/a", nil)
+        confirmed.body = .held(try #require(try store.reader().response(for: "/a")?.body))
+        let second = try store.visit([confirmed])
+        #expect(try store.reader().response(for: "/a")?.visit == second)
+        #expect(try links(of: "/a")?.pages == ["/b"])
+        try StoreWriter(store.folder).drop(visit: second - 1, of: #require(try store.site()))
+        _ = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(try links(of: "/a")?.pages == ["/b"])
+    }
+
+    @Test func `one body at two addresses has links of its own at each`() throws {
+        var numbering: [String] = []
+        try store.visit(
+            [store.response("/a/", "same"), store.response("/b/", "same")],
+            links: [
+                NewLinks(from: "/a/", pages: ["/a/next"], numbering: &numbering),
+                NewLinks(from: "/b/", pages: ["/b/next"], numbering: &numbering),
+            ])
+        #expect(try links(of: "/a/")?.pages == ["/a/next"])
+        #expect(try links(of: "/b/")?.pages == ["/b/next"])
+        #expect(try store.reader().summary().bodies == 1)
+    }
+
+    @Test func `an address whose body changed has the links of the body that is shown`() throws {
+        var numbering: [String] = []
+        let first = try store.visit(
+            [store.response("/a", "old")], links: [NewLinks(from: "/a", pages: ["/old"], numbering: &numbering)])
+        try store.visit(
+            [store.response("/a", "new")], links: [NewLinks(from: "/a", pages: ["/new"], numbering: &numbering)])
+        #expect(try links(of: "/a")?.pages == ["/new"])
+        try StoreWriter(store.folder).publish(visit: first, of: #require(try store.site()))
+        #expect(try links(of: "/a")?.pages == ["/old"])
+        #expect(try store.reader().referrers(of: "/new") == ["/a"])
+    }
+
+    @Test func `a run that numbers anew means its own addresses`() throws {
+        var first: [String] = []
+        try store.visit(
+            [store.response("/a", "a")], links: [NewLinks(from: "/a", pages: ["/b", "/c"], numbering: &first)],
+            ending: .keepOpen)
+        var second = ["/c", "/z"]
+        try store.visit(
+            [store.response("/z", "z")], links: [NewLinks(from: "/z", pages: ["/a", "/c"], numbering: &second)])
+        #expect(try links(of: "/a")?.pages == ["/b", "/c"])
+        #expect(try links(of: "/z")?.pages == ["/a", "/c"])
+    }
+
+    @Test func `one writer may serve several runs, each with numbers of its own`() throws {
+        let writer = try StoreWriter(store.folder)
+        for hrefs in [["/a", "/b"], ["/c", "/d"]] {
+            let visit = try writer.begin(site: hrefs[0], start: hrefs, now: 1)
+            var numbering: [String] = []
+            let links = NewLinks(from: hrefs[0], pages: [hrefs[1]], numbering: &numbering)
+            var response = try store.response(hrefs[0], hrefs[0])
+            response.number = links.source.number
+            try writer.add([response], links: [links], to: visit)
+            try writer.end(visit, .publish(now: 2))
+        }
+        #expect(try links(of: "/a")?.pages == ["/b"])
+        #expect(try links(of: "/c")?.pages == ["/d"])
+        // What a collection takes away has no number any more.
+        let visit = try writer.begin(site: "/e", start: ["/e"], now: 1)
+        var numbering = ["/e", "/f"]
+        try writer.add(
+            [store.response("/e", "e")], links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)], to: visit)
+        try writer.end(visit, .forget)
+        _ = try writer.collect(limit: nil)
+        let again = try writer.begin(site: "/e", start: ["/e"], now: 1)
+        try writer.add(
+            [store.response("/g", "g"), store.response("/e", "e")],
+            links: [NewLinks(from: "/e", pages: ["/f"], numbering: &numbering)], to: again)
+        try writer.end(again, .publish(now: 2))
+        #expect(try links(of: "/e")?.pages == ["/f"])
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `a batch that fails leaves no links and no addresses, and the next one stands`() throws {
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 1)
+        var numbering: [String] = []
+        let links = NewLinks(from: "/a", pages: ["/b"], numbering: &numbering)
+        var impossible = try store.response("/c", nil)
+        impossible.body = .held(
+            StoredBody(id: 99, sha256: [1], form: "html", byteCount: 1, title: nil, md5: nil))
+        let batch = try [store.response("/a", "a"), impossible]
+        #expect(throws: StoreError.self) { try writer.add(batch, links: [links], to: visit) }
+        #expect(try store.column("SELECT href FROM url") == [])
+        try writer.add([batch[0]], links: [links], to: visit)
+        try writer.end(visit, .publish(now: 2))
+        #expect(try self.links(of: "/a")?.pages == ["/b"])
+        #expect(try store.inspect().isSound)
+    }
+}
+
+@Suite struct LinkListsTests {
+    @Test(
+        arguments: [
+            ([], ""), ([1], ",1,"), ([0, 10, 9_223_372_036_854_775_807], ",0,10,9223372036854775807,"),
+            ([3, 3], ",3,3,"),
+        ] as [([Int64], String)])
+    func `numbers are written with a comma before and after each, and read again`(numbers: [Int64], text: String) {
+        #expect(LinkLists.text(numbers) == text)
+        #expect(LinkLists.numbers(text) == numbers)
+    }
+
+    @Test(
+        arguments: [
+            ("1", []), (",", []), (",,1,,2,,", [1, 2]), (",a,1,", [1]), (",1", []), (",99999999999999999999,5,", [5]),
+            (",9223372036854775808,5,", [5]), (",-1,2,", [2]), ("\u{0},1,é,2,1 ,", [1, 2]),
+        ] as [(String, [Int64])])
+    func `what is no number is left out`(text: String, expected: [Int64]) {
+        #expect(LinkLists.numbers(text) == expected)
+    }
+}

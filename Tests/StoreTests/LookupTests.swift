@@ -1,0 +1,202 @@
+import Testing
+import Web
+
+@testable import Store
+
+/// What is found for a URL that is not held as such.
+@Suite struct LookupTests {
+    private let store: StockedFolder
+    private static let dropsQuery = "/** no-query"
+
+    init() throws { store = try StockedFolder() }
+
+    /// `302 /a > /b` stands for a redirect; anything else for a page.
+    private func responses(_ held: [String]) throws -> [NewResponse] {
+        try held.map { text in
+            let words = text.split(separator: " ").map(String.init)
+            guard words.count == 4 else { return try store.response(text) }
+            return try store.response(words[1], nil, status: 302, fields: "Location: \(words[3])\r\n")
+        }
+    }
+
+    private func find(_ href: String, rules: String = "") throws -> String? {
+        let url = try #require(WebURL(href))
+        let rules = rules.isEmpty ? CacheRules() : CacheRules([try CacheRules.Rule(rules)])
+        return try store.reader().find(url, rules: rules).map { "\($0.change) \($0.response.href)" }
+    }
+
+    /// Everything that may answer for one URL, best first.
+    private static let candidates = [
+        "exact https://x.test/a?v=1&b", "scheme http://x.test/a?v=1&b", "cache-busters https://x.test/a?b",
+        "scheme+cache-busters http://x.test/a?b", "query https://x.test/a", "scheme+query http://x.test/a",
+    ]
+
+    @Test(arguments: candidates.indices)
+    func `what may answer is tried in its order, and the answer says how it was found`(first: Int) throws {
+        // In any other order, so that the order of storing cannot matter.
+        try store.visit(
+            responses(Self.candidates[first...].reversed().map { String($0.drop { $0 != " " }.dropFirst()) }))
+        #expect(try find("https://x.test/a?v=1&b#part", rules: Self.dropsQuery) == Self.candidates[first])
+    }
+
+    @Test(arguments: [
+        ("http://x.test/a", "exact http://x.test/a", true), ("https://x.test/a", "scheme http://x.test/a", true),
+        ("http://x.test/a?q", nil, false), ("http://x.test/a?q", "query http://x.test/a", true),
+        ("https://x.test/a?q", "scheme+query http://x.test/a", true), ("http://x.test/a/", nil, true),
+        ("http://x.test/a?1700000000", "cache-busters http://x.test/a", false), ("http://x.test:81/a", nil, true),
+        ("http://y.test/a", nil, true), ("http://x.test/A", nil, true),
+    ])
+    func `one page answers for`(asked: String, expected: String?, dropsQuery: Bool) throws {
+        try store.visit(responses(["http://x.test/a"]))
+        #expect(try find(asked, rules: dropsQuery ? Self.dropsQuery : "") == expected)
+    }
+
+    /// A redirect counts though it is not shown: in a visit that was rolled back, say.
+    @Test(arguments: [
+        ("302 http://x.test/a > /a/", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 http://x.test/a > http://x.test/a/#top", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 https://x.test/a > https://x.test/a/", "http://x.test/a", "slash http://x.test/a/"),
+        ("302 http://x.test/a > https://x.test/a/", "https://x.test/a", "scheme+slash http://x.test/a/"),
+        ("302 http://x.test/a > /b/", "http://x.test/a", nil),
+        ("302 http://x.test/a > http://y.test/a/", "http://x.test/a", nil),
+        ("302 http://x.test/a > http://x.test:81/a/", "http://x.test/a", nil),
+        ("302 http://x.test/a > /a/?q", "http://x.test/a", nil),
+        ("302 http://x.test/b > /a/", "http://x.test/a", nil), ("http://x.test/c", "http://x.test/a", nil),
+    ])
+    func `the slash at the end makes no difference where a redirect says so`(
+        held: String, asked: String, expected: String?
+    ) throws {
+        let shown = try store.visit(responses(["http://x.test/a/"]))
+        try store.visit(responses([held]))
+        let site = try #require(try store.site())
+        try StoreWriter(store.folder).publish(visit: shown, of: site)
+        #expect(try find(asked) == expected)
+    }
+
+    @Test func `the address without the slash answers for the one with it, where a redirect says so`() throws {
+        let shown = try store.visit(responses(["http://x.test/a?q"]))
+        #expect(try find("http://x.test/a/?q") == nil)
+        try store.visit(responses(["302 http://x.test/a/?q > /a?q"]))
+        try StoreWriter(store.folder).publish(visit: shown, of: #require(try store.site()))
+        #expect(try find("http://x.test/a/?q") == "slash http://x.test/a?q")
+    }
+
+    @Test func `a redirect and a tombstone are answers themselves`() throws {
+        try store.visit(
+            responses(["302 http://x.test/a > /a/", "http://x.test/a/"]) + [
+                store.response("http://x.test/b", nil, status: 404)
+            ])
+        #expect(try find("http://x.test/a") == "exact http://x.test/a")
+        #expect(try find("https://x.test/b") == "scheme http://x.test/b")
+    }
+
+    @Test func `the variant is chosen under whichever URL it is found`() throws {
+        var german = try store.response("http://x.test/a", "Hallo", fields: "Vary: Accept-Language\r\n")
+        german.variant = "accept-language: de"
+        var english = german
+        english = try store.response("http://x.test/a", "hello", fields: "Vary: Accept-Language\r\n", fetched: 2)
+        english.variant = "accept-language: en"
+        try store.visit([german, english])
+        let url = try #require(WebURL("https://x.test/a?_=7"))
+        let found = try store.reader().find(url, fields: ["Accept-Language": "de"])
+        #expect(found?.response.variant == german.variant)
+        #expect(found?.change == [.scheme, .busters])
+    }
+
+    private static let reading = "<script>run(location.search)</script>"
+    private static let searching = "new URLSearchParams(window.location.search).get('q')"
+
+    /// What is held, as `address: text` or `address: script` of which `search.html` needs the script.
+    @Test(
+        arguments: [
+            // A script of the page reads the query, in it or beside it.
+            (["/a/search.html: \(reading)"], "/a/search.html?q=x", "search /a/search.html"),
+            (["/a/search.html: text", "/s.js: \(searching)"], "/a/search.html?q=x&a=b#c", "search /a/search.html"),
+            (["/a/search/: \(reading)"], "/a/search/?q=x", "search /a/search/"),
+            (["/a/search.html: text", "/s.js: run()"], "/a/search.html?q=x", nil),
+            // A server may give another page.
+            (["/view.php: \(reading)"], "/view.php?id=1", nil), (["/: \(reading)"], "/?p=1", nil),
+            (["/list: \(reading)"], "/list?page=2", nil),
+            // Another query was answered with the same body, or with another one.
+            (["/list: text", "/list?page=2: text"], "/list?page=3", "search /list"),
+            (["/list: text", "/list?page=2: other"], "/list?page=3", nil),
+            (["/a.html: \(reading)", "/a.html?b: other"], "/a.html?c", nil),
+            (["/list: text", "/list?a: text", "/list?b: other"], "/list?page=3", nil),
+            (["/: text", "/?a: text"], "/?b", nil),
+            (["/a.html: \(reading)"], "/a.html?", nil), (["/a.html: \(reading)"], "/b.html?c", nil),
+        ] as [([String], String, String?)])
+    func `a static page that searches answers whatever its query is`(
+        held: [String], asked: String, expected: String?
+    ) throws {
+        var numbering: [String] = []
+        var responses: [NewResponse] = []
+        for text in held {
+            let parts = text.ranges(of: ": ").first.map { (text[..<$0.lowerBound], text[$0.upperBound...]) }
+            let (path, body) = try #require(parts)
+            guard path.hasSuffix(".js") else {
+                responses.append(try store.response("https://x.test\(path)", String(body)))
+                continue
+            }
+            let script = try NewBody(.bytes(Array(body.utf8)), form: "javaScript;utf-8", links: [], in: store.folder)
+            responses.append(
+                NewResponse(
+                    href: "https://x.test\(path)", referrer: nil, status: 200, role: 1, fields: "", fetched: 1,
+                    body: .new(script)))
+        }
+        let links = NewLinks(
+            from: "https://x.test/a/search.html", requisites: ["https://x.test/s.js"], numbering: &numbering)
+        try store.visit(responses, links: held.count > 1 && held[1].hasPrefix("/s.js") ? [links] : [])
+        let found = try find("https://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        #expect(found == expected)
+        let byHTTP = try find("http://x.test\(asked)").map { $0.replacing("https://x.test", with: "") }
+        #expect(byHTTP == expected.map { "scheme+\($0)" })
+    }
+}
+
+/// Answers to other requests than a plain GET.
+@Suite struct RequestKeyTests {
+    private static func key(_ method: String, _ body: String = "") -> RequestKey {
+        RequestKey(method: method, body: Array(body.utf8).span)
+    }
+
+    @Test(arguments: [
+        ("GET", "", ""), ("HEAD", "", ""), ("POST", "", "POST d41d8cd98f00b204e9800998ecf8427e"),
+        ("POST", "a", "POST 0cc175b9c0f1b6a831c399e269772661"), ("PUT", "a", "PUT 0cc175b9c0f1b6a831c399e269772661"),
+        ("GET", "a", "GET 0cc175b9c0f1b6a831c399e269772661"), ("get", "", "get d41d8cd98f00b204e9800998ecf8427e"),
+    ])
+    func `a key is the method and the MD5 of the body, and empty for a plain GET`(
+        method: String, body: String, expected: String
+    ) {
+        #expect(Self.key(method, body).text == expected)
+        #expect((Self.key(method, body) == .get) == expected.isEmpty)
+    }
+
+    @Test func `each request has an answer of its own, in each visit`() throws {
+        let store = try StockedFolder()
+        let href = "http://a.test/api"
+        let requests = [RequestKey.get, Self.key("POST", "a"), Self.key("POST", "b"), Self.key("PUT", "a")]
+        func answers(_ edition: String) throws -> [NewResponse] {
+            try requests.map { request in
+                var response = try store.response(href, edition + request.text)
+                response.request = request
+                return response
+            }
+        }
+        let first = try store.visit(answers("1 "))
+        let second = try store.visit([answers("2 ")[1]])
+        let reader = try store.reader()
+        for (place, request) in requests.enumerated() {
+            let body = try #require(try reader.response(for: href, request: request)?.body)
+            let text = try #require(try reader.content(of: body)?.load())
+            #expect(String(decoding: text, as: UTF8.self) == (place == 1 ? "2 " : "1 ") + request.text)
+        }
+        #expect(try reader.response(for: href, request: Self.key("POST", "c")) == nil)
+        #expect(try reader.response(for: href, request: Self.key("POST")) == nil)
+        let url = try #require(WebURL("https://a.test/api?_=1"))
+        let found = try #require(try reader.find(url, request: requests[2]))
+        #expect(found.response.request == requests[2])
+        #expect(found.change == [.scheme, .busters])
+        // An answer to a POST that changed is no change of the page.
+        #expect(try reader.difference(from: first, to: second).changed == ["\(href) (\(requests[1].text))"])
+    }
+}

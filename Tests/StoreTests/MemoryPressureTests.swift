@@ -1,0 +1,168 @@
+import Glibc
+import Store
+import System
+import TestOrigin
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct MemoryPressureTests {
+    private static let held = 8 * 1024 * 1024
+    private let relief = PressureRelief(secondsBetween: 0)
+    private let kept = Monitor<[Int]>([])
+
+    private func watch(_ files: [PressureFile]) throws -> MemoryPressure {
+        let watcher = try MemoryPressure(
+            files, relief: relief, pause: 5, held: { Self.held },
+            shrink: { [kept] bytes in kept.change { $0.append(bytes) } })
+        return try #require(watcher)
+    }
+
+    private func waitForRelief() -> Int {
+        kept.wait { $0.popLast() }
+    }
+
+    @Test func `a file that wakes makes it shrink, time and again`() throws {
+        let pair = try UrgentPair()
+        let watcher = try watch([PressureFile(descriptor: pair.receiver, manner: .wakes)])
+        try pair.send()
+        #expect(waitForRelief() == Self.held / 2)
+        #expect(waitForRelief() == Self.held / 2)
+        watcher.stop()
+        watcher.stop()
+    }
+
+    @Test func `a file that wakes nobody is read again and again`() throws {
+        let scratch = try TemporaryFolder()
+        let path = try scratch.write("some avg10=0.00 avg60=0.00 avg300=0.00 total=0\n", to: "pressure")
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(descriptor >= 0)
+        let watcher = try watch([PressureFile(descriptor: descriptor, manner: .isRead)])
+        defer { watcher.stop() }
+        try scratch.write("some avg10=80.00 avg60=0.00 avg300=0.00 total=0\n", to: "pressure")
+        #expect(waitForRelief() == Self.held / 2)
+    }
+
+    @Test func `a file that has gone is not listened to any more, and the others are`() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        close(ends[1])
+        let pair = try UrgentPair()
+        let watcher = try watch([
+            PressureFile(descriptor: ends[0], manner: .wakes),
+            PressureFile(descriptor: pair.receiver, manner: .wakes),
+        ])
+        defer { watcher.stop() }
+        try pair.send()
+        #expect(waitForRelief() == Self.held / 2)
+        #expect(kept.change { $0.allSatisfy { $0 == Self.held / 2 } })
+    }
+
+    @Test func `it ends with its last reference`() throws {
+        let pair = try UrgentPair()
+        weak var weakly: MemoryPressure?
+        do {
+            let watcher = try watch([PressureFile(descriptor: pair.receiver, manner: .wakes)])
+            weakly = watcher
+        }
+        #expect(weakly == nil)
+    }
+
+    /// What this machine has, which may be nothing, is opened and closed without harm.
+    @Test func `the kernel's own files are taken as they are`() throws {
+        let watcher = try MemoryPressure(held: { 0 }, shrink: { _ in Issue.record("there was nothing to give back") })
+        watcher?.stop()
+    }
+
+    /// Two ends of a connection over loopback: urgent data raises POLLPRI, as the kernel's pressure files do.
+    private final class UrgentPair {
+        let receiver: Int32
+        private let sender: Int32
+
+        init() throws {
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+            let (waiting, calling) = (socket(AF_INET, type, 0), socket(AF_INET, type, 0))
+            defer { close(waiting) }
+            sender = calling
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let isConnected = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                    bind(waiting, generic, size) == 0 && listen(waiting, 1) == 0
+                        && getsockname(waiting, generic, &size) == 0 && connect(calling, generic, size) == 0
+                }
+            }
+            receiver = isConnected ? accept(waiting, nil, nil) : -1
+            guard receiver >= 0 else { throw TestError("connecting two sockets") }
+        }
+
+        // The receiver's owner closes it.
+        deinit { close(sender) }
+
+        func send() throws {
+            guard Glibc.send(sender, "!", 1, Int32(MSG_OOB)) == 1 else { throw TestError("sending") }
+        }
+    }
+}
+
+@Suite struct PressureFileTests {
+    @Test(arguments: [
+        ("some avg10=0.00 avg60=0.00 avg300=0.00 total=1446408\nfull avg10=0.00", 0),
+        ("some avg10=1.23 avg60=4.56 avg300=7.89 total=1\n", 123),
+        ("some avg10=100.00 avg60=0.00", 10_000),
+        ("some avg10=12.3", nil), ("some avg10=", nil), ("some avg10=.50", nil), ("some avg10=5,00", nil),
+        ("some avg10=1.2.3", nil), ("some avg10=99999999999999999999.00", nil), ("full avg10=1.00", nil), ("", nil),
+    ])
+    func `the share of the last ten seconds is read in hundredths of a percent`(text: String, average: Int?) {
+        let found = PressureFile.average(in: text.utf8.span)
+        #expect(found == average)
+    }
+
+    @Test(arguments: [
+        ("0::/user.slice/app.scope\n", "/user.slice/app.scope"), ("0::/\n", ""), ("0::/", ""),
+        ("4:memory:/a\n1:cpu:/b\n0::/c\n", "/c"), ("4:memory:/a\n", nil), ("10::/a\n", nil), ("0::\n", nil), ("", nil),
+    ])
+    func `our control group is that of version 2`(text: String, path: String?) {
+        #expect(PressureFile.controlGroup(in: Array(text.utf8)) == path)
+    }
+
+    @Test func `where there is no file there is nothing to watch`() throws {
+        let scratch = try TemporaryFolder()
+        #expect(PressureFile.open(scratch.file("pressure")) == nil)
+        let watcher = try MemoryPressure([], held: { 1 }, shrink: { _ in })
+        #expect(watcher == nil)
+    }
+}
+
+@Suite struct PressureReliefTests {
+    private static let megabyte = 1024 * 1024
+
+    struct Step: Sendable, CustomTestStringConvertible {
+        let now: Int64
+        let sign: PressureRelief.Sign
+        let held: Int
+        let kept: Int?
+
+        var testDescription: String { "\(now): \(sign), \(held) held" }
+    }
+
+    @Test func `half goes at a stall, not more often than every few seconds, and a small rest goes whole`() {
+        let steps = [
+            Step(now: 100, sign: .stall, held: 64 * Self.megabyte, kept: 32 * Self.megabyte),
+            Step(now: 100, sign: .stall, held: 32 * Self.megabyte, kept: nil),
+            Step(now: 104, sign: .average(9000), held: 32 * Self.megabyte, kept: nil),
+            Step(now: 105, sign: .stall, held: 32 * Self.megabyte, kept: 16 * Self.megabyte),
+            Step(now: 110, sign: .average(749), held: 16 * Self.megabyte, kept: nil),
+            Step(now: 110, sign: .average(750), held: 16 * Self.megabyte, kept: 8 * Self.megabyte),
+            Step(now: 115, sign: .stall, held: 2 * Self.megabyte, kept: Self.megabyte),
+            Step(now: 120, sign: .stall, held: 2 * Self.megabyte - 1, kept: 0),
+            // There was nothing to give back, which does not put off the next relief.
+            Step(now: 125, sign: .stall, held: 0, kept: nil),
+            Step(now: 126, sign: .stall, held: 3, kept: 0),
+        ]
+        var relief = PressureRelief(secondsBetween: 5)
+        for step in steps {
+            #expect(relief.bytesToKeep(of: step.held, after: step.sign, now: step.now) == step.kept, "\(step)")
+        }
+    }
+}

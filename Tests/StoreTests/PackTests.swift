@@ -1,0 +1,278 @@
+import Glibc
+import Synchronization
+import System
+import TestOrigin
+import Testing
+
+@testable import Store
+
+/// Bodies that share files: who appends to which, what a kill leaves, and what damage costs.
+@Suite struct PackTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder()
+    }
+
+    private static func bytes(_ seed: UInt8, count: Int = 5000) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) ^ seed }
+    }
+
+    private func page(_ href: String, _ seed: UInt8) throws -> NewResponse {
+        try store.response(href, bytes: Self.bytes(seed))
+    }
+
+    private func content(_ href: String) throws -> [UInt8]? {
+        let reader = try store.reader()
+        return try reader.response(for: href)?.body.flatMap { try reader.content(of: $0) }?.load()
+    }
+
+    private var packs: [String] { store.scratch.names(in: "store/packs").sorted() }
+
+    private func pack() throws -> (path: String, bytes: [UInt8]) {
+        let name = "store/packs/" + (try #require(packs.first))
+        return (name, try BodyContent.file(path: store.scratch.file(name)).load())
+    }
+
+    @Test func `one pack takes the bodies of one visit after the other`() throws {
+        for visit in 1...3 as ClosedRange<UInt8> { try store.visit([page("/\(visit)", visit), page("/same", 9)]) }
+        #expect(packs.count == 1)
+        #expect(try pack().bytes == [1, 9, 2, 3].flatMap { Self.bytes($0) })
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(
+            try store.column("SELECT DISTINCT place FROM larder_body") == ["packs/\(try #require(packs.first))"])
+    }
+
+    @Test func `two writers at a time append to two packs, and the next writer to one of them`() throws {
+        let writers = try ["a", "b"].map { site in
+            let writer = try StoreWriter(store.folder)
+            return (writer, try writer.begin(site: site, start: [site], now: 1))
+        }
+        for (number, (writer, visit)) in writers.enumerated() {
+            try writer.add([page("/\(number)", UInt8(number))], to: visit)
+        }
+        for (number, (writer, visit)) in writers.enumerated() {
+            try writer.add([page("/more\(number)", UInt8(10 + number))], to: visit)
+            try writer.end(visit, .publish(now: 2))
+        }
+        #expect(packs.count == 2)
+        #expect(try content("/more1") == Self.bytes(11))
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `what a killed run appended without committing it is written over`() throws {
+        try store.visit([page("/1", 1)])
+        let (path, bytes) = try pack()
+        try store.scratch.write(bytes + Self.bytes(66, count: 100_000), to: path)
+        #expect(try store.inspect().isSound)
+        try store.visit([page("/2", 2)])
+        #expect(packs.count == 1)
+        #expect(try pack().bytes == Self.bytes(1) + Self.bytes(2))
+        #expect(try content("/1") == Self.bytes(1))
+    }
+
+    @Test func `a pack of which nothing was committed is found, and used by the next writer`() throws {
+        try store.visit([store.response("/", "tiny")])
+        mkdir(store.folder.packs, 0o755)
+        try store.scratch.write(Self.bytes(66), to: "store/packs/00000000000000ff")
+        try store.scratch.write("no pack", to: "store/packs/readme")
+        #expect(try store.inspect().orphanFiles == ["00000000000000ff"])
+        try store.visit([page("/1", 1)])
+        #expect(packs == ["00000000000000ff", "readme"])
+        #expect(try pack().bytes == Self.bytes(1))
+    }
+
+    @Test func `what is rolled back leaves neither rows nor bytes`() throws {
+        try store.visit([page("/1", 1)])
+        let writer = try StoreWriter(store.folder)
+        let visit = try writer.begin(site: "s", start: ["s"], now: 3)
+        try writer.put([page("/2", 2)], links: [], to: visit)
+        var lost = try page("/3", 3)
+        lost.body = .new(
+            try NewBody(
+                .file(path: store.scratch.write("gone", to: "gone")), form: "opaque", links: [], in: store.folder))
+        store.scratch.remove("gone")
+        try writer.put([lost], links: [], to: visit)
+        #expect(throws: StoreError.self) { try writer.commit() }
+        #expect(try pack().bytes == Self.bytes(1))
+        try writer.add([page("/4", 4)], to: visit)
+        try writer.end(visit, .publish(now: 4))
+        #expect(try pack().bytes == Self.bytes(1) + Self.bytes(4))
+        #expect(try content("/2") == nil)
+        #expect(try content("/4") == Self.bytes(4))
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test(
+        arguments: [
+            "start = -1", "start = 9223372036854775807", "start = 1099511627776", "size = 1099511627776", "size = -5",
+            "pack = -3", "pack = 0",
+        ])
+    func `a place that cannot be is damage, and collecting leaves the rest alone`(nonsense: String) throws {
+        try store.visit([page("/1", 1), page("/2", 2)])
+        try store.execute("UPDATE body SET \(nonsense) WHERE id = 1")
+        #expect(try content("/1") == nil)
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(try !store.inspect().isSound)
+        _ = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(try content("/2") == Self.bytes(2))
+        try StoreWriter(store.folder).repair(store.inspect())
+        try store.visit([page("/1", 1), page("/2", 2)])
+        #expect(try content("/1") == Self.bytes(1))
+        #expect(try store.inspect().isSound)
+    }
+
+    enum Damage: CaseIterable {
+        case cutShort, gone, emptied, changed
+    }
+
+    @Test(arguments: Damage.allCases)
+    func `a damaged pack costs the bodies that were damaged, and the next prefetch brings them back`(
+        damage: Damage
+    ) throws {
+        try store.visit([page("/1", 1), page("/2", 2), store.response("/tiny", "tiny")])
+        var (path, bytes) = try pack()
+        switch damage {
+        case .cutShort: try store.scratch.write(Array(bytes.dropLast()), to: path)
+        case .gone: store.scratch.remove(path)
+        case .emptied: try store.scratch.write([], to: path)
+        case .changed:
+            bytes[7000] ^= 1
+            try store.scratch.write(bytes, to: path)
+        }
+        let isSecondOnly = damage == .cutShort || damage == .changed
+        let findings = try store.inspect()
+        #expect(findings.damaged.map(\.addresses) == (isSecondOnly ? [["/2"]] : [["/1"], ["/2"]]))
+        if damage == .changed {
+            try StoreWriter(store.folder).repair(findings)
+            let kept = store.scratch.names(in: "store/quarantine")
+            #expect(kept == findings.damaged.map(\.sha256))
+            let aside = try BodyContent.file(path: store.scratch.file("store/quarantine/\(kept[0])")).load()
+            #expect(aside == Array(bytes[5000...]))
+        } else {
+            #expect(try content("/2") == nil)
+            #expect(try (content("/1") != nil) == isSecondOnly)
+        }
+        try store.visit([page("/1", 1), page("/2", 2)])
+        #expect(try content("/1") == Self.bytes(1))
+        #expect(try content("/2") == Self.bytes(2))
+        #expect(try content("/tiny") == Array("tiny".utf8))
+        #expect(try store.inspect().isSound)
+    }
+}
+
+/// What bodies leave behind in packs when they go is given back to the disk, and nobody reads from where they were.
+@Suite struct PackCollectionTests {
+    private let store: StockedFolder
+
+    init() throws {
+        store = try StockedFolder()
+    }
+
+    private static func bytes(_ number: Int, count: Int) -> [UInt8] {
+        let text = Array("page \(number) ".utf8)
+        return (0..<count).map { text[$0 % text.count] }
+    }
+
+    /// A visit of two sites, whose bodies lie between each other; then the second site goes.
+    private func stock(pages: Int, byteCount: Int) throws {
+        let writer = try StoreWriter(store.folder)
+        let visits = try ["kept", "gone"].map { try writer.begin(site: $0, start: [$0], now: 1) }
+        for number in 0..<pages {
+            for (place, visit) in visits.enumerated() {
+                let bytes = Self.bytes(number * 2 + place, count: byteCount)
+                try writer.add([store.response("/\(place)/\(number)", bytes: bytes)], to: visit)
+            }
+        }
+        try writer.end(visits[0], .publish(now: 2))
+        try writer.end(visits[1], .forget)
+    }
+
+    private func expectKept(pages: Int, byteCount: Int) throws {
+        let reader = try store.reader()
+        for number in 0..<pages {
+            let body = try #require(try reader.response(for: "/0/\(number)")?.body)
+            #expect(try reader.content(of: body) == .bytes(Self.bytes(number * 2, count: byteCount)))
+        }
+        #expect(try store.inspect().isSound)
+    }
+
+    private var onDisk: Int64 { store.folder.packList.reduce(0) { $0 + $1.byteCountOnDisk } }
+
+    // Large bodies leave whole blocks, which go where they are; of small ones a block holds both kinds, and they are moved.
+    @Test(arguments: [(40, 100_000), (400, 2000)])
+    func `the room of what went is given back, and what stayed is as it was`(pages: Int, byteCount: Int) throws {
+        try stock(pages: pages, byteCount: byteCount)
+        let packs = store.folder.packList
+        let live = Int64(pages * byteCount)
+        #expect(onDisk >= 2 * live)
+        let result = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(result.removedBodies == pages && result.shrinkFailure == nil)
+        #expect(onDisk <= live + live / 4 + 4096)
+        #expect((store.folder.packList == packs) == (byteCount > 4096))
+        try expectKept(pages: pages, byteCount: byteCount)
+        // And appending goes on behind it.
+        try store.visit([store.response("/more", bytes: Self.bytes(-1, count: 3000))], site: "more")
+        #expect(store.folder.packList.count == 1)
+        try expectKept(pages: pages, byteCount: byteCount)
+        #expect(try StoreWriter(store.folder).collect(limit: nil).removedBodies == 0)
+    }
+
+    @Test func `a pack in which nothing is left goes`() throws {
+        try store.visit([store.response("/1", bytes: Self.bytes(1, count: 9000))], ending: .forget)
+        #expect(store.folder.packList.count == 1)
+        _ = try StoreWriter(store.folder).collect(limit: nil)
+        #expect(store.folder.packList.isEmpty)
+        #expect(try store.column("SELECT number FROM pack").isEmpty)
+    }
+
+    @Test func `a limit is kept to, whatever the disk makes of the room between bodies`() throws {
+        try stock(pages: 300, byteCount: 2500)
+        for limit in [900_000, 700_000, 500_000] as [Int64] {
+            let result = try StoreWriter(store.folder).collect(limit: limit)
+            #expect(result.byteCountAfter <= limit && result.excess == nil, "\(result)")
+            #expect(try store.inspect().isSound)
+        }
+    }
+
+    @Test func `who reads meanwhile reads what was fetched, or that it is gone`() throws {
+        let rounds = 12
+        let isDone = Atomic(false)
+        let wrong = Atomic(0)
+        let read = Atomic(0)
+        try stock(pages: 60, byteCount: 6000)
+        let store = store
+        let threads = try (0..<2).map { _ in
+            try NamedThread.start("reader") {
+                guard let reader = try? store.reader() else { return }
+                while !isDone.load(ordering: .relaxed) {
+                    for place in 0..<2 {
+                        for number in stride(from: 0, to: 60, by: 3) {
+                            guard let body = try? reader.response(for: "/\(place)/\(number)")?.body,
+                                let content = try? reader.content(of: body)
+                            else { continue }
+                            read.add(1, ordering: .relaxed)
+                            if content != .bytes(Self.bytes(number * 2 + place, count: 6000)) {
+                                wrong.add(1, ordering: .relaxed)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        for _ in 0..<rounds {
+            // The second site comes and goes, and what stays is moved.
+            try store.visit(
+                (0..<60).map { try store.response("/1/\($0)", bytes: Self.bytes($0 * 2 + 1, count: 6000)) },
+                site: "gone")
+            let site = try #require(try store.site("gone"))
+            try StoreWriter(store.folder).remove(site)
+            _ = try StoreWriter(store.folder).collect(limit: nil)
+        }
+        isDone.store(true, ordering: .relaxed)
+        for thread in threads { thread.join() }
+        #expect(wrong.load(ordering: .relaxed) == 0)
+        #expect(read.load(ordering: .relaxed) > 100)
+        #expect(try store.inspect().isSound)
+    }
+}

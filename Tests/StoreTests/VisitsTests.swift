@@ -1,0 +1,292 @@
+import Store
+import TestOrigin
+import Testing
+
+@Suite struct VisitTests {
+    private let scratch: TemporaryFolder
+    private let folder: StoreFolder
+    private let writer: StoreWriter
+
+    init() throws {
+        scratch = try TemporaryFolder()
+        folder = StoreFolder(scratch.path)
+        writer = try StoreWriter(folder)
+    }
+
+    /// Publishes a visit in which each address answers with its text; nil stands for a tombstone.
+    @discardableResult
+    private func visit(_ pages: [String: String?], site: String = "s") throws -> Int64 {
+        let visit = try writer.begin(site: site, start: [site], now: 1)
+        let responses = try pages.map { href, text in
+            NewResponse(
+                href: href, referrer: nil, status: text == nil ? 404 : 200, role: 0, fields: "", fetched: 1,
+                body: try text.map {
+                    .new(try NewBody(.bytes(Array($0.utf8)), form: "html;utf-8", links: [], in: folder))
+                }
+                    ?? .none)
+        }
+        try writer.add(responses, to: visit)
+        try writer.end(visit, .publish(now: 2))
+        return visit.id
+    }
+
+    private func text(_ href: String) throws -> String? {
+        let reader = try StoreReader(folder)
+        guard let body = try reader.response(for: href)?.body else { return nil }
+        return try reader.content(of: body).map { String(decoding: try $0.load(), as: UTF8.self) }
+    }
+
+    private func site(_ name: String = "s") throws -> Site {
+        try #require(try StoreReader(folder).sites().first { $0.name == name })
+    }
+
+    @Test func `what differs between two visits is told by what readers see of each`() throws {
+        let first = try visit(["/same": "a", "/changed": "b", "/gone": "c", "/old": "d", "/unreached": "e"])
+        let second = try visit(["/same": "a", "/changed": "B", "/gone": nil, "/old": nil, "/new": "d", "/more": "f"])
+        let difference = try StoreReader(folder).difference(from: first, to: second)
+        #expect(difference.added == ["/more"])
+        #expect(difference.changed == ["/changed"])
+        #expect(difference.gone == ["/gone"])
+        #expect(difference.moved == [VisitDifference.Move(from: "/old", to: "/new")])
+        let back = try StoreReader(folder).difference(from: second, to: first)
+        #expect(back.added == ["/gone"])
+        #expect(back.gone == ["/more"])
+        #expect(back.moved == [VisitDifference.Move(from: "/new", to: "/old")])
+        #expect(try StoreReader(folder).difference(from: first, to: first).isEmpty)
+    }
+
+    @Test func `a rollback shows the older visit, and the next visit is newer again`() throws {
+        let first = try visit(["/": "one"])
+        try visit(["/": "two", "/new": "x"])
+        try writer.publish(visit: first, of: site())
+        #expect(try text("/") == "one")
+        #expect(try text("/new") == nil)
+        try visit(["/": "three"])
+        #expect(try text("/") == "three")
+        #expect(try text("/new") == "x")
+    }
+
+    @Test func `dropping a visit changes nothing of what later ones show, and the one that is served cannot go`() throws
+    {
+        let first = try visit(["/": "one", "/old": "old"])
+        let second = try visit(["/": "two", "/b": "two"])
+        let third = try visit(["/b": "three"])
+        #expect(throws: StoreError.self) { try writer.drop(visit: third, of: site()) }
+        #expect(throws: StoreError.self) { try writer.drop(visit: 99, of: site()) }
+        try writer.drop(visit: first, of: site())
+        #expect(try text("/old") == "old")
+        try writer.drop(visit: second, of: site())
+        #expect(try text("/") == "two")
+        #expect(try text("/b") == "three")
+        #expect(try text("/old") == "old")
+        #expect(try site().visits.map(\.id) == [third])
+    }
+
+    @Test func `a visit of another site, or one that is not complete, cannot be published`() throws {
+        try visit(["/": "one"])
+        let other = try visit(["/": "two"], site: "other")
+        let error = #expect(throws: StoreError.self) { try writer.publish(visit: other, of: site()) }
+        #expect(error?.description.contains("larder visits") == true)
+        let open = try writer.begin(site: "s", start: ["s"], now: 5)
+        try writer.end(open, .keepOpen)
+        #expect(throws: StoreError.self) { try writer.publish(visit: open.id, of: site()) }
+    }
+
+    @Test func `a site that is being prefetched is not changed meanwhile`() throws {
+        let first = try visit(["/": "one"])
+        try visit(["/": "two"])
+        let busy = try StoreWriter(folder)
+        let open = try busy.begin(site: "s", start: ["s"], now: 5)
+        let error = #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        #expect(error?.reason == .busy)
+        try busy.end(open, .forget)
+        try writer.publish(visit: first, of: site())
+        #expect(try text("/") == "one")
+    }
+
+    @Test func `a visit that others have overtaken is not gone on with, whatever the clock says`() throws {
+        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        try writer.end(given, .keepOpen)
+        let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
+        try writer.end(later, .publish(now: 200_001))
+        let again = try writer.begin(site: "s", start: ["s"], now: 100_001)
+        #expect(!again.isContinued)
+        #expect(again.id > later.id)
+    }
+
+    @Test func `what a visit that was given up shows stays before what is older`() throws {
+        let first = try visit(["/": "one", "/old": "old"])
+        let given = try writer.begin(site: "s", start: ["s"], now: 100_000)
+        let body = try NewBody(.bytes(Array("two".utf8)), form: "html;utf-8", links: [], in: folder)
+        try writer.add(
+            [
+                NewResponse(
+                    href: "/", referrer: nil, status: 200, role: 0, fields: "", fetched: 100_000, body: .new(body))
+            ], to: given)
+        try writer.end(given, .keepOpen)
+        let later = try writer.begin(site: "s", start: ["s"], now: 200_000)
+        try writer.end(later, .publish(now: 200_001))
+        #expect(try text("/") == "two")
+        try writer.drop(visit: first, of: site())
+        #expect(try text("/") == "two")
+        #expect(try text("/old") == "old")
+        try writer.drop(visit: given.id, of: site())
+        #expect(try text("/") == "two")
+        #expect(try text("/old") == "old")
+    }
+
+    @Test func `who has read a site before others changed it does no harm`() throws {
+        let first = try visit(["/": "one"])
+        let second = try visit(["/": "two"])
+        let before = try site()
+        try writer.publish(visit: first, of: before)
+        let error = #expect(throws: StoreError.self) { try writer.drop(visit: first, of: before) }
+        #expect(error?.detail == "visit \(first) is the one that is served")
+        try writer.drop(visit: second, of: before)
+        let missing = #expect(throws: StoreError.self) { try writer.publish(visit: second, of: before) }
+        #expect(missing?.detail == "it has no complete visit \(second)")
+        #expect(try text("/") == "one")
+    }
+
+    @Test func `a site whose visit is open here is not changed either`() throws {
+        let first = try visit(["/": "one"])
+        let open = try writer.begin(site: "s", start: ["s"], now: 5)
+        #expect(throws: StoreError.self) { try writer.begin(site: "s", start: ["s"], now: 5) }
+        #expect(throws: StoreError.self) { try writer.publish(visit: first, of: site()) }
+        // The site is held as it was.
+        let other = try StoreWriter(folder)
+        #expect(throws: StoreError.self) { try other.begin(site: "s", start: ["s"], now: 5) }
+        try writer.end(open, .forget)
+        try writer.publish(visit: first, of: site())
+    }
+}
+
+/// What servers load lies on top of what was published, which stays as it is.
+@Suite struct OverlayTests {
+    private let store: StockedFolder
+    private let writer: StoreWriter
+    private static let site = "http://a.test/"
+    private static let (page, other) = ("http://a.test/page", "http://a.test/other")
+
+    init() throws {
+        store = try StockedFolder()
+        writer = try StoreWriter(store.folder)
+    }
+
+    private func response(_ href: String, _ text: String, fetched: Int64 = 1) throws -> NewResponse {
+        NewResponse(
+            href: href, referrer: nil, status: 200, role: 0, fields: "", fetched: fetched,
+            body: .new(try NewBody(.bytes(Array(text.utf8)), form: "html;utf-8", links: [], in: store.folder)))
+    }
+
+    @discardableResult
+    private func visit(_ pages: [String: String], _ ending: VisitEnding = .publish(now: 2)) throws -> Int64 {
+        let visit = try writer.begin(site: Self.site, start: [Self.site], now: 1)
+        try writer.add(try pages.map { try response($0, $1) }, to: visit)
+        try writer.end(visit, ending)
+        return visit.id
+    }
+
+    private func load(_ href: String, _ text: String) throws {
+        let held = try store.reader().response(for: href)
+        try writer.add(
+            loaded: response(href, text, fetched: 9), over: held, origin: "http://a.test", host: "a.test", now: 9)
+    }
+
+    private func site() throws -> Site { try #require(try store.site(Self.site)) }
+
+    @Test func `what is loaded shows over what was published, and a roll-back leaves it`() throws {
+        let first = try visit([Self.page: "one"])
+        try load(Self.page, "loaded")
+        try load(Self.page, "loaded again")
+        try load(Self.other, "new")
+        #expect(try store.text(Self.page) == "loaded again")
+        #expect(try store.text(Self.other) == "new")
+        let site = try site()
+        #expect(site.published == first)
+        #expect(site.visits.map(\.base) == [nil, first])
+        #expect(try store.reader().response(for: Self.page, ofVisit: first)?.fetched == 1)
+        #expect(try store.reader().pageCount(of: site) == 1)
+        let overlay = try #require(site.overlay)
+        let difference = try store.reader().difference(from: first, to: overlay)
+        #expect(difference.changed == [Self.page] && difference.added == [Self.other])
+
+        try writer.publish(visit: first, of: site)
+        #expect(try store.text(Self.page) == "one")
+        #expect(try store.text(Self.other) == nil)
+        // What is loaded then lies over that.
+        try load(Self.other, "newer")
+        #expect(try self.site().overlay != overlay)
+        #expect(try store.text(Self.page) == "one")
+        #expect(try store.text(Self.other) == "newer")
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `the next visit takes it in, and goes before it`() throws {
+        try visit([Self.page: "one"])
+        try load(Self.page, "loaded")
+        try load(Self.other, "new")
+        let next = try visit([Self.page: "two"])
+        #expect(try store.text(Self.page) == "two")
+        #expect(try store.text(Self.other) == "new")
+        #expect(try site().overlay == nil)
+        #expect(try site().published == next)
+    }
+
+    @Test func `what is loaded while a visit is under way is taken in by it`() throws {
+        try visit([Self.page: "one"])
+        let visit = try writer.begin(site: Self.site, start: [Self.site], now: 3)
+        try load(Self.page, "loaded")
+        try load(Self.other, "new")
+        try writer.add([response(Self.page, "two")], to: visit)
+        #expect(try store.text(Self.page) == "loaded")
+        try writer.end(visit, .publish(now: 4))
+        #expect(try store.text(Self.page) == "two")
+        #expect(try store.text(Self.other) == "new")
+        #expect(try site().visits.map(\.base) == [nil, nil])
+        #expect(try store.inspect().isSound)
+    }
+
+    @Test func `nothing of a visit that was held back shows through it`() throws {
+        let first = try visit([Self.page: "one"])
+        let held = try visit([Self.page: "bad", Self.other: "bad"], .holdBack(now: 2))
+        try load(Self.page + "2", "loaded")
+        #expect(try store.text(Self.page) == "one")
+        #expect(try store.text(Self.other) == nil)
+        #expect(try store.text(Self.page + "2") == "loaded")
+        try writer.drop(visit: held, of: try site())
+        #expect(try store.text(Self.other) == nil)
+        #expect(try site().published == first)
+        #expect(
+            try store.column("SELECT url FROM larder_response WHERE shown ORDER BY 1") == [Self.page, Self.page + "2"])
+    }
+
+    @Test func `a visit that is gone on with is not kept from it by an overlay`() throws {
+        try visit([Self.page: "one"])
+        let open = try visit([Self.other: "two"], .keepOpen)
+        try load(Self.page, "loaded")
+        let again = try writer.begin(site: Self.site, start: [Self.site], now: 3)
+        #expect(again.id == open && again.isContinued)
+        try writer.end(again, .publish(now: 4))
+        #expect(try store.text(Self.page) == "loaded")
+        #expect(try store.text(Self.other) == "two")
+    }
+
+    @Test func `dropping it shows what was published`() throws {
+        try visit([Self.page: "one"])
+        try load(Self.page, "loaded")
+        try writer.drop(visit: try #require(try site().overlay), of: site())
+        #expect(try store.text(Self.page) == "one")
+        #expect(try site().overlay == nil)
+    }
+
+    @Test func `a collection with a limit does not begin with it`() throws {
+        try visit([Self.page: "one"])
+        try visit([Self.page: "two"])
+        try load(Self.page, "loaded")
+        let before = store.folder.byteCount
+        _ = try writer.collect(limit: before - 1)
+        #expect(try site().overlay != nil)
+        #expect(try store.text(Self.page) == "loaded")
+    }
+}

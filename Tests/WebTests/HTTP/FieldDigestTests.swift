@@ -1,0 +1,52 @@
+import TestOrigin
+import Testing
+
+@testable import Web
+
+struct FieldDigestTests {
+    private static let hello: [UInt8] = [0x68, 0x69]
+
+    @Test(
+        arguments: [
+            ("sha-256=:aGk=:", ["sha-256"]), ("sha-256=:aGk=:, md5=:aGk=:;x=1", ["sha-256", "md5"]),
+            ("sha-256=aGk=", []),
+            ("sha-256=:aGk=:, x", ["sha-256"]), ("sha-256=:aGk=:, X=1", []), ("", []),
+        ] as [(String, [String])]) func `structured digests are read or ignored as a whole`(
+            text: String, algorithms: [String]
+        )
+    {
+        let found = FieldDigest.structured(text)
+        #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
+    }
+
+    @Test(
+        arguments: [
+            ("SHA-256=aGk=", ["sha-256"]), ("md5=aGk= , SHA=aGk=", ["md5", "sha"]), ("sha-256=:aGk=:", []),
+            ("sha-256", []), ("=aGk=", []),
+            ("sha-256=", []), ("unixsum=30637, sha=aGk", ["sha"]),
+        ] as [(String, [String])]) func `digests of RFC 3230 are read one by one`(text: String, algorithms: [String])
+    {
+        let found = FieldDigest.legacy(text).filter { $0.algorithm != "unixsum" }
+        #expect(found == algorithms.map { FieldDigest(algorithm: $0, bytes: Self.hello) })
+    }
+
+    @Test func `Content-MD5 holds sixteen bytes`() {
+        #expect(FieldDigest.contentMD5("Q2hlY2sgSW50ZWdyaXR5IQ==")?.bytes == Array("Check Integrity!".utf8))
+        #expect(FieldDigest.contentMD5("aGk=") == nil)
+    }
+
+    @Test func `a digest is written as it is read`() {
+        #expect(FieldDigest(algorithm: "sha-256", bytes: Self.hello).text == "sha-256=:aGk=:")
+    }
+
+    @Test(
+        .enabled(if: ConformanceData.isThere), arguments: ConformanceData.cases("bundles/rfc9530-examples.json"))
+    func `the examples of RFC 9530 give digests of the right length or none`(row: JSONValue) {
+        let structured = ["Repr-Digest", "Content-Digest"].compactMap { row[$0]?.string }
+        let known = ["sha-256": 32, "sha-512": 64]
+        let found = (structured.flatMap(FieldDigest.structured) + (row["Digest"]?.string.map(FieldDigest.legacy) ?? []))
+            .filter { known[$0.algorithm] != nil }
+        #expect(found.isEmpty == (row["valid"]?.isNull == true))
+        #expect(found.allSatisfy { known[$0.algorithm] == $0.bytes.count })
+    }
+}
