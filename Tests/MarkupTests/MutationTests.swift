@@ -46,7 +46,7 @@ import Testing
     func mutations(_ seed: Int) {
         var dice = Dice(state: UInt64(seed))
         let scanner = LinkScanner()
-        for document in SplicerTests.documents {
+        for document in PatchTests.documents {
             var body = Array(document.text.utf8)
             for _ in 0..<25 {
                 body = Self.mutated(body, &dice)

@@ -234,3 +234,74 @@ struct ScriptLexer {
         }
     }
 }
+
+/// A token of a script, as far as finding links needs it told apart.
+struct ScriptToken {
+    enum Kind: UInt8 {
+        case name
+        /// The range is that of the inside of the quotes.
+        case string
+        /// A string that its line ended.
+        case badString
+        /// A template without substitutions; the range is that of the inside of the backticks.
+        case template
+        /// The part of a template up to a substitution.
+        case templatePart
+        /// The last part of a template with substitutions.
+        case templateEnd
+        case number
+        case expression
+        /// One byte of a punctuator.
+        case mark
+        /// A comment that names a source map; the range is that of the name.
+        case sourceMap
+        case end
+    }
+
+    var kind: Kind
+    var range: Range<Int>
+}
+
+/// A string of a script, or a template without substitutions.
+struct ScriptLiteral {
+    /// What is between the quotes.
+    var range: Range<Int>
+    var isTemplate: Bool
+
+    init(_ token: ScriptToken) {
+        range = token.range
+        isTemplate = token.kind == .template
+    }
+}
+
+/// What the bytes of a script can be, as tables for the hot loops.
+///
+/// Made once, never changed and never freed, which is what makes sharing its pointers sound.
+struct ScriptAlphabet: @unchecked Sendable {
+    static let shared = ScriptAlphabet()
+
+    /// Goes on with a name: letters, digits, `$`, `_`. Escapes and what is not ASCII are looked at one by one.
+    let name: UnsafePointer<Bool>
+    /// Goes on with a string: anything but quotes, backslashes and line ends.
+    let string: UnsafePointer<Bool>
+    /// Goes on with a template: anything but a backtick, a backslash and `$`.
+    let template: UnsafePointer<Bool>
+    /// Goes on with a regular expression: anything but `/`, brackets, backslashes, line ends, and the first byte of U+2028.
+    let expression: UnsafePointer<Bool>
+    /// Goes on with a line: anything but a line end, and the first byte of U+2028.
+    let line: UnsafePointer<Bool>
+
+    private init() {
+        name = Self.table { $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "$") || $0 == UInt8(ascii: "_") }
+        string = Self.table { !"\"'\\\n\r".utf8.contains($0) }
+        template = Self.table { !"`\\$".utf8.contains($0) }
+        expression = Self.table { !"/[]\\\n\r".utf8.contains($0) && $0 != 0xE2 }
+        line = Self.table { !"\n\r".utf8.contains($0) && $0 != 0xE2 }
+    }
+
+    private static func table(_ isIn: (UInt8) -> Bool) -> UnsafePointer<Bool> {
+        let table = UnsafeMutablePointer<Bool>.allocate(capacity: 256)
+        for byte in 0...255 { (table + byte).initialize(to: isIn(UInt8(byte))) }
+        return UnsafePointer(table)
+    }
+}

@@ -110,8 +110,7 @@ import Web
         let table = LinkTable(occurrences: [LinkOccurrence(range: 2..<9, kind: .page, context: .plain)])
         let body: [UInt8] = [1, 2, 3]
         #expect(table.reference(table.occurrences[0], in: body.span).isEmpty)
-        var output: [UInt8] = []
-        Splicer.splice(body.span, table, into: &output) { _, _ in "x" }
+        let output = patched(body, table) { _, _ in "x" }
         #expect(output == body)
     }
 }

@@ -1,3 +1,4 @@
+internal import Markup
 internal import Web
 
 /// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share it.
@@ -19,7 +20,7 @@ final class Answer: Sendable {
         /// Of the body.
         let byteCount: Int
         /// What is replaced of the file on its way out.
-        var splice: SpliceList?
+        var patch: Patch?
     }
 
     init(status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own) {
@@ -46,7 +47,7 @@ final class Answer: Sendable {
     var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
 
     /// What it takes of memory.
-    var heldByteCount: Int { bytes.capacity + (file?.splice?.heldByteCount ?? 0) }
+    var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) }
 
     /// Everything that a client is sent stands in `bytes`.
     var isPlain: Bool { hasDate && file == nil }

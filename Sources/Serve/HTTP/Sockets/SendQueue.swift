@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+internal import Markup
 
 /// What a client has not yet taken, in its order.
 struct SendQueue {
@@ -28,7 +29,7 @@ struct SendQueue {
     private static let copiedByteCount = 4096
     private static let joinedByteCount = 64 * 1024
     /// How much of what is put together of a file waits for one client.
-    private static let splicedByteCount = 96 * 1024
+    private static let patchedByteCount = 96 * 1024
 
     var isEmpty: Bool { items.isEmpty }
     var itemCount: Int { items.count }
@@ -57,10 +58,10 @@ struct SendQueue {
         var (sent, sentOfFiles) = (0, 0)
         while let first = items.first {
             guard sentOfFiles < fileByteLimit else { return (.paused, sent) }
-            if let file = first.file, let splice = file.splice {
+            if let file = first.file, let patch = file.patch {
                 // Counts as sent: putting it together takes its time.
-                let part = first.range.prefix(Self.splicedByteCount)
-                guard let bytes = splice.part(part, of: file.descriptor) else { return (.broken, sent) }
+                let part = first.range.prefix(Self.patchedByteCount)
+                guard let bytes = patch.part(part, read: file.read) else { return (.broken, sent) }
                 sentOfFiles += part.count
                 remove(part.count)
                 items.insert(Item(bytes: bytes, range: bytes.indices), at: 0)

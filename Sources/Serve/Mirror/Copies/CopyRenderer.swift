@@ -48,15 +48,17 @@ final class CopyRenderer {
         let tag =
             isRootsWorker(copy.url)
             ? nil : body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
-        let form = DocumentForm(body)
+        let format = BodyFormat(form: body.form) ?? .opaque
         let sharing = copy.sharing
         if let bundle {
-            if bundle.isVerified, isPristine(form, copy.fields, copy.url) {
+            if bundle.isVerified, isPristine(format, copy.fields, copy.url) {
                 return try pristine(copy, content, body.byteCount, source, bundle)
             }
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
-        if case .file(let path) = content, form == .other, !isRewritten(table, of: copy.url), !isRootsWorker(copy.url) {
+        if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
+            !isRootsWorker(copy.url)
+        {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
             return Answer(
@@ -69,10 +71,10 @@ final class CopyRenderer {
         if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
             !isRootsWorker(copy.url)
         {
-            let edits = try edits(of: bytes, table, copy.url, form)
-            let list = edits.isEmpty ? nil : SpliceList(edits, of: bytes.count)
-            let file = Answer.FileBody(path: path, byteCount: list?.byteCount ?? bytes.count, splice: list)
-            let ownTag = finder.fields.isProxy && list == nil ? copy.fields["ETag"] : tag
+            let patch = try patch(for: bytes, table, copy.url, format)
+            let file = Answer.FileBody(
+                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted())
+            let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
             return Answer(
                 status: copy.response.status,
                 fields: fields.fields(
@@ -80,14 +82,14 @@ final class CopyRenderer {
                 file: file, sharing: sharing)
         }
         return try answer(
-            status: copy.response.status, copy.fields, copy.url, (bytes, table, form), source, sharing, tag: tag)
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing, tag: tag)
     }
 
     /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the larder all the same.
-    private func isPristine(_ form: DocumentForm, _ stored: HTTPFields, _ url: WebURL) -> Bool {
-        let isForPages = form != .other || stored.contentType?.essence == "text/css"
+    private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
+        let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
-        return !isRootsWorker(url) && (form == .other ? !isStyle : !isShown)
+        return !isRootsWorker(url) && (format.isDocument ? !isShown : !isStyle)
     }
 
     private func pristine(
@@ -112,14 +114,14 @@ final class CopyRenderer {
         _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
         _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
-        let form = DocumentForm(name: loaded.format.name)
-        if let bundle, bundle.isVerified, isPristine(form, stored, url) {
+        let (format, table) = (loaded.reading.format, loaded.reading.table)
+        if let bundle, bundle.isVerified, isPristine(format, stored, url) {
             let outgoing =
                 fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
                 + bundle.fields
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
         }
-        return try answer(status: status, stored, url, (loaded.bytes, loaded.table, form), source, sharing, tag: nil)
+        return try answer(status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
     }
 
     /// What is held in memory alone; nil when the part that the request asks for is not held.
@@ -150,19 +152,15 @@ final class CopyRenderer {
             sharing: sharing)
     }
 
-    private typealias Body = (bytes: [UInt8], table: LinkTable, form: DocumentForm)
+    private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
 
     private func answer(
         status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource, _ sharing: Sharing,
         tag: String?
     ) throws(StoreError) -> Answer {
-        let shown =
-            switch body.form {
-            case .other:
-                workerGuard(body.bytes, url)
-                    + (isRewritten(body.table, of: url) ? splice(body.bytes, body.table, url) : body.bytes)
-            case .html, .xml: try document(body.bytes, body.table, url, body.form)
-            }
+        let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
+        var shown = try patch(for: bytes, body.table, url, body.format).applied(to: bytes)
+        if isRootsWorker(url) { shown = workerGuard(body.bytes) + shown }
         // The server's own tag is for the server's own bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(
@@ -202,98 +200,59 @@ final class CopyRenderer {
         return isRewritten(table, of: copy.url)
     }
 
-    private func document(
-        _ original: [UInt8], _ originalTable: LinkTable, _ url: WebURL, _ form: DocumentForm
-    ) throws(StoreError) -> [UInt8] {
-        var (bytes, table) = (original, originalTable)
-        if let decoded = table.source(of: original.span) {
-            bytes = decoded
-            table.isTranscoded = false
-            table.encoding = .utf8
-        }
-        let edits = try edits(of: bytes, table, url, form)
-        return edits.isEmpty ? bytes : Self.applied(edits, to: bytes)
-    }
-
-    private typealias Edit = (range: Range<Int>, text: [UInt8])
-
-    /// What is replaced of a body, in its order.
-    private func edits(
-        of bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ form: DocumentForm
-    ) throws(StoreError) -> [Edit] {
-        var edits = isRewritten(table, of: url) ? splices(of: bytes, table, url) : []
-        if form == .other { return edits }
-        var failure: StoreError?
-        let repairs = DocumentRepairs(table: table, url: url) { target in
-            do throws(StoreError) {
-                return try self.isRewritten(target)
-            } catch {
-                failure = error
-                return false
+    /// What becomes of a body's links, and of the marks of a document.
+    ///
+    /// - Parameter source: what the table's ranges count in.
+    private func patch(
+        for source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> Patch {
+        let changes = try changes(of: source, table, url, format)
+        if layout.keepsPaths(of: url) {
+            return Patch(source.span, table, only: .namesOrigin, changes: changes) { _, reference in
+                address(reference, url, table)
             }
         }
-        edits += repairs.edits(in: bytes)
-        if let failure { throw failure }
-        if let shim, let place = shimPlace(in: bytes, form) {
-            edits.append((place..<place, shim.tag(form, layout)))
+        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
+    }
+
+    /// Overwritten, by as many bytes, is what would keep a browser from showing a document here: policies that name the network's
+    /// origins, digests of bodies that are not what they were, since their links are rewritten, and what would hide from the larder
+    /// whose page asks. The shim is put in front of all scripts.
+    private func changes(
+        of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for mark in table.marks {
+            switch mark.kind {
+            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
+            case .referrer: changes.append(Patch.Change(at: mark.place, "original"))
+            case .referrerPolicy: changes.append(Patch.Change(at: mark.place, "data-refpolicy"))
+            case .integrity:
+                // Where the body that it speaks of is as it came, the browser goes on checking it.
+                let reference = table.reference(table.occurrences[mark.link], in: source.span)
+                let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+                if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
+                    try isRewritten(target)
+                {
+                    changes.append(Patch.Change(at: mark.place, "data-hash"))
+                }
+            case .start, .startIfShown:
+                guard let shim else { continue }
+                if mark.kind == .startIfShown { dependsOnUse = true }
+                guard mark.kind == .start || isShown else { continue }
+                changes.append(Patch.Change(mark.place..<mark.place, shim.tag(format, layout)))
+            }
         }
-        edits.sort { ($0.range.lowerBound, $0.range.upperBound) < ($1.range.lowerBound, $1.range.upperBound) }
-        return edits
+        return changes
     }
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
 
     /// What a worker of the root has in front, so that it does not stand between other sites and their copies.
-    private func workerGuard(_ bytes: [UInt8], _ url: WebURL) -> [UInt8] {
-        guard isRootsWorker(url) else { return [] }
+    private func workerGuard(_ bytes: [UInt8]) -> [UInt8] {
         dependsOnUse = true
         return ShimScript.workerGuard(before: bytes)
-    }
-
-    private func shimPlace(in bytes: [UInt8], _ form: DocumentForm) -> Int? {
-        switch ShimPlace(in: bytes, form) {
-        case .none: return nil
-        case .at(let place): return place
-        case .ifShown(let place):
-            dependsOnUse = true
-            return isShown ? place : nil
-        }
-    }
-
-    private static func applied(_ edits: [Edit], to bytes: [UInt8]) -> [UInt8] {
-        var output: [UInt8] = []
-        output.reserveCapacity(edits.reduce(bytes.count) { $0 + $1.text.count - $1.range.count })
-        var copied = 0
-        for edit in edits where edit.range.lowerBound >= copied {
-            output += bytes[copied..<edit.range.lowerBound]
-            output += edit.text
-            copied = edit.range.upperBound
-        }
-        output += bytes[copied...]
-        return output
-    }
-
-    private func splices(of bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [Edit] {
-        if layout.keepsPaths(of: url) {
-            return Splicer.edits(bytes.span, table, only: .namesOrigin) { _, reference in
-                address(reference, url, table)
-            }
-        }
-        let mapping = MovedReferences(layout: layout, table: table, url: url)
-        return Splicer.edits(bytes.span, table, replacement: mapping.replacement)
-    }
-
-    private func splice(_ bytes: [UInt8], _ table: LinkTable, _ url: WebURL) -> [UInt8] {
-        var output: [UInt8] = []
-        if layout.keepsPaths(of: url) {
-            Splicer.splice(bytes.span, table, only: .namesOrigin, into: &output) { _, reference in
-                address(reference, url, table)
-            }
-        } else {
-            let mapping = MovedReferences(layout: layout, table: table, url: url)
-            Splicer.splice(bytes.span, table, into: &output, replacement: mapping.replacement)
-        }
-        return output
     }
 
     /// An origin that is written without a slash stays so: scripts compare it with `event.origin`.

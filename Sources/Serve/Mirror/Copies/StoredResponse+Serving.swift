@@ -2,7 +2,7 @@ internal import Store
 
 extension StoredBody {
     /// Raised when the same body is shown in other bytes than before.
-    private static let showingVersion = 4
+    private static let showingVersion = 5
 
     /// Another one when other bytes are shown, whichever store and visit they come from: by the body itself, and by what
     /// its splice and its reading depend on.

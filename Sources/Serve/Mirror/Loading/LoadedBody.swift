@@ -7,17 +7,15 @@ internal import Web
 struct LoadedBody {
     let content: BodyContent
     let bytes: [UInt8]
-    var format = BodyFormat.opaque
-    var table = LinkTable()
+    var reading = BodyReading()
 
     func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
         try NewBody(
-            content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
-            in: folder)
+            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(), in: folder)
     }
 
     /// The same, without the file that it may have come in.
-    var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, format: format, table: table) }
+    var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, reading: reading) }
 
     /// Removes a file that the store did not take.
     func discard() {

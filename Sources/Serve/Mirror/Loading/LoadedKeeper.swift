@@ -11,9 +11,6 @@ final class LoadedKeeper {
     private let scanner = LinkScanner()
     private var opened: (reader: StoreReader, writer: StoreWriter)?
 
-    /// Larger bodies are kept, and not looked into.
-    private static let largestScan = 64 * 1024 * 1024
-
     private let sizeLimit: Int64?
     /// How much was kept since somebody looked how large the larder is.
     private var keptByteCount: Int64 = 0
@@ -48,7 +45,7 @@ final class LoadedKeeper {
                 return try reply(to: job, failure, .failure(why), nil, now)
             }
             // What is shown in other bytes than it has cannot be put together of its parts.
-            if response.status == 206, job.keepsRange, !loaded.format.isShownAsItIs { return nil }
+            if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
             let joined = joined(conclusion, response, loaded, job)
             if job.isCompletion, response.status == 206, joined == nil { return nil }
             if let joined { return try reply(to: job, joined, now) }
@@ -89,12 +86,9 @@ final class LoadedKeeper {
     }
 
     private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob) -> LoadedBody {
-        let type = fields.contentType
-        let format =
-            bytes.count > Self.largestScan
-            ? .opaque : BodyFormat(mediaType: type, url: job.request.url, body: bytes.span)
-        let table = scanner.scan(bytes.span, as: format, charset: type?.charset) { _, _ in }
-        return LoadedBody(content: content, bytes: bytes, format: format, table: table)
+        LoadedBody(
+            content: content, bytes: bytes,
+            reading: scanner.read(bytes.span, of: job.request.url, as: fields.contentType))
     }
 
     // MARK: - Parts

@@ -1,3 +1,4 @@
+internal import Markup
 internal import Web
 
 /// Where the shim is, what it is, and how a page comes to have it.
@@ -28,8 +29,8 @@ struct Shim: Sendable {
     }
 
     /// Goes into documents. It is told where these have others shown.
-    func tag(_ form: DocumentForm, _ layout: OriginLayout) -> [UInt8] {
-        let space = form == .xml ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
+    func tag(_ format: BodyFormat, _ layout: OriginLayout) -> [UInt8] {
+        let space = format.isXMLDocument ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
         let folder = layout.folder == RootOrigin.prefix ? "" : "&\(layout.folder)"
         return Array("<script\(space) src=\"\(address)\(folder)\"></script>".utf8)
     }
