@@ -11,7 +11,7 @@ import Web
     private final class Patient: Responder {
         private var slots: [ReplySlot] = []
 
-        func respond(to request: Request) -> Reply { Reply(answer: .text(200, "at once")) }
+        private var atOnce: Reply { Reply(answer: .text(200, "at once")) }
 
         func respond(to request: Request, orLater later: Later) -> Reply? {
             switch String(decoding: request.target, as: UTF8.self) {
@@ -29,12 +29,12 @@ import Web
             case "/release":
                 for slot in slots { slot.give(Reply(answer: .text(200, "kept"))) }
                 slots = []
-                return respond(to: request)
+                return atOnce
             case "/forgotten":
                 _ = later.slot()
                 return nil
             default:
-                return respond(to: request)
+                return atOnce
             }
         }
 

@@ -25,7 +25,7 @@ private final class FilesResponder: Responder {
         self.lookup = lookup
     }
 
-    func respond(to request: Request) -> Reply {
+    func respond(to request: Request, orLater _: Later) -> Reply? {
         Reply(answer: answer(to: request))
     }
 

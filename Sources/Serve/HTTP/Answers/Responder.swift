@@ -1,7 +1,5 @@
 /// Answers requests. Each server thread has one of its own, which nobody else touches.
 protocol Responder: AnyObject {
-    func respond(to request: Request) -> Reply
-
     /// The reply, or nil when a slot was taken, to which it will be given from whatever thread: for what has to be waited
     /// for, since the other clients of this thread wait as long as this call takes. The request's bytes are gone by then.
     func respond(to request: Request, orLater later: Later) -> Reply?
@@ -12,7 +10,5 @@ protocol Responder: AnyObject {
 }
 
 extension Responder {
-    func respond(to request: Request, orLater later: Later) -> Reply? { respond(to: request) }
-
     func preflight(_ request: Request) -> Reply? { nil }
 }
