@@ -1,7 +1,8 @@
+package import Bundles
 internal import CLinux
 internal import Glibc
 package import Store
-internal import Web
+package import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
 package final class MirrorServer: Sendable {
@@ -100,5 +101,62 @@ package final class MirrorServer: Sendable {
     /// Where this machine is shown an http or https URL; nil for anything else.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
+    }
+}
+
+extension MirrorServer {
+    /// Where a server on the port would show an http or https URL under its origin's name; nil for anything else.
+    package static func address(of url: String, at port: UInt16) -> String? {
+        WebURL(url).flatMap(OriginLayout(port: port).address)
+    }
+}
+
+/// How a mirror is shown.
+package struct MirrorOptions: Sendable {
+    /// The site at the root; nil gives every origin a name of its own.
+    package var root: WebURL?
+    package var address = ListenAddress.loopback
+    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    package var hasShim = true
+    /// Lets pages ask the network for what the larder does not lead to itself.
+    package var allowsNetwork = false
+    /// Shows other machines what was fetched with credentials.
+    package var showsPrivate = false
+
+    /// When bodies are hashed before they are shown.
+    package var verification = Verification.never
+
+    /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those are heard only
+    /// when there is somebody to ask servers.
+    package var policy = CachePolicy.offline
+    /// Asks servers. Without it none is ever asked.
+    package var load: Load?
+
+    /// What the user wants otherwise than servers say, before what the rules of sites say.
+    package var rules: [CacheRules.Rule] = []
+    /// After how long a held copy is shown where a server that is asked first has not answered; nil waits for it.
+    package var patience: Duration?
+    /// How large the larder may become by what is loaded; nil for any size.
+    package var sizeLimit: Int64?
+    /// What the manifests in force require of bodies, as the store has them. Any thread may call it.
+    package var requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements = { _ throws(StoreError) in
+        Requirements()
+    }
+
+    /// Finds what is missing of sites. Any thread may call it.
+    package var walk: SiteNeeds.Walk?
+
+    /// What time it is, by which what is held is fresh or stale.
+    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: Int64(time(nil))) }
+
+    package init() {}
+
+    /// A site at the root is everybody's, and its cache a shared one: what was asked for with `Authorization`, or answered
+    /// as `private`, is kept for nobody, unless the server says otherwise (RFC 9111, section 3.5). Else the larder is
+    /// somebody's own.
+    var profile: CacheProfile {
+        var profile = root == nil ? CacheProfile.private : .reverseProxy
+        profile.storesParts = true
+        return profile
     }
 }

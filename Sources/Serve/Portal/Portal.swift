@@ -179,3 +179,85 @@ struct Portal {
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
 }
+
+/// What is asked of the portal: a path and the fields of a form.
+struct PortalRequest: Equatable {
+    let path: String
+    private let fields: [String: String]
+
+    static let longestField = 4096
+    private static let mostFields = 16
+
+    /// Reads a request target: the query as a form writes it, what is no UTF-8 repaired. Of a field that comes twice the
+    /// first counts; what is too long is cut.
+    init(target: String) {
+        let bytes = Array(target.utf8)
+        let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        path = String(decoding: bytes[..<mark], as: UTF8.self)
+        var fields: [String: String] = [:]
+        for field in bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")).prefix(Self.mostFields) {
+            let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
+            let name = Self.decoded(field[..<equals])
+            if fields[name] == nil { fields[name] = Self.decoded(field[equals...].dropFirst()) }
+        }
+        self.fields = fields
+    }
+
+    /// Nil for a field that is empty or not there.
+    subscript(_ name: String) -> String? {
+        fields[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+        var decoded: [UInt8] = []
+        var rest = bytes.prefix(3 * longestField)
+        while let byte = rest.popFirst(), decoded.count < longestField {
+            if byte == UInt8(ascii: "+") {
+                decoded.append(UInt8(ascii: " "))
+            } else if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let high = hexDigit(rest[rest.startIndex]), let low = hexDigit(rest[rest.startIndex + 1])
+            {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}
+
+/// Every bound on what one page of the portal looks at and shows, in one place: what is beyond is a link away.
+enum PortalLimits {
+    /// How many responses of each kind are counted one by one.
+    static let counted = 20_000
+    /// Lines of a list.
+    static let lines = 50
+    /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them are used up.
+    static let walkedURLs = 8_192
+    static let slice = 512
+    static let hurriedSlice = 32
+    /// What one step of a search looks through.
+    static let searchedBodies: Int64 = 100_000
+    static let searchedURLs = 100_000
+    /// Addresses that one page has walked over to tell what is missing of sites.
+    static let neededURLs = 8000
+    /// Bodies whose links are looked through for what is missing, or for who links to a page.
+    static let linkers = 4_000
+    static let words = 200
+    /// How much is read to tell the MD5 of what has none yet.
+    static let digestedBytes = 4_000_000
+    /// Responses of a site up to which its visits are compared here.
+    static let compared = 60_000
+}
