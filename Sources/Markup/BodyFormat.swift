@@ -169,11 +169,9 @@ extension BodyFormat {
         if head.firstIndex(of: "<mpd") != nil { return .dash }
         return .xml
     }
-}
 
-// MARK: - Its scanner
+    // MARK: - Its scanner
 
-extension BodyFormat {
     /// Finds the links of a text in this format: a whole body, or a script or stylesheet inside one.
     ///
     /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a scanner has
@@ -189,11 +187,9 @@ extension BodyFormat {
         case .plainText, .opaque: break
         }
     }
-}
 
-extension BodyFormat {
     /// Finds the links of what is neither HTML, CSS nor a script.
-    func scanOther(_ text: SourceText, _ sink: LinkSink) {
+    private func scanOther(_ text: SourceText, _ sink: LinkSink) {
         switch self {
         case .svg, .xhtml:
             XMLProlog.scan(text, sink)

@@ -165,9 +165,7 @@ struct CSSLexer {
         }
         return .badURL
     }
-}
 
-extension CSSLexer {
     /// Letters, digits, `-`, `_` and everything outside of ASCII; NUL is read as U+FFFD.
     @inline(__always)
     private static func isNameByte(_ byte: UInt8) -> Bool {
@@ -176,14 +174,14 @@ extension CSSLexer {
     }
 
     /// The name that ends here, if it is one of a function: what starts as a number is the unit of a dimension.
-    func nameBefore(_ end: Int) -> Range<Int> {
+    private func nameBefore(_ end: Int) -> Range<Int> {
         var start = end
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
         return startsName(at: start) && start < end ? start..<end : end..<end
     }
 
     /// Whether an identifier starts here.
-    func startsName(at start: Int) -> Bool {
+    private func startsName(at start: Int) -> Bool {
         guard start < bytes.count else { return false }
         let byte = bytes[start]
         if byte == UInt8(ascii: "\\") { return isEscape(at: start) }
@@ -204,7 +202,7 @@ extension CSSLexer {
     }
 
     /// Moves behind an escape; false when the backslash here is none.
-    mutating func skipEscape() -> Bool {
+    private mutating func skipEscape() -> Bool {
         guard isEscape(at: index) else { return false }
         index += 1
         guard index < bytes.count else { return true }
@@ -220,7 +218,7 @@ extension CSSLexer {
         return true
     }
 
-    mutating func skipName() {
+    private mutating func skipName() {
         while index < bytes.count {
             if Self.isNameByte(bytes[index]) {
                 index += 1
@@ -231,7 +229,7 @@ extension CSSLexer {
     }
 
     /// At a backslash outside of strings: the name it belongs to, when a `(` follows; the place is behind the `(` then.
-    mutating func escapedName() -> Range<Int>? {
+    private mutating func escapedName() -> Range<Int>? {
         var start = index
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
         let isName = startsName(at: start)
@@ -311,9 +309,7 @@ enum CSSText {
             output.append(byte)
         }
     }
-}
 
-extension CSSText {
     /// Compares a name, which may have escapes, without ASCII case; `expected` is lower case.
     static func name(_ bytes: Bytes, equals expected: StaticString) -> Bool {
         guard bytes.contains(UInt8(ascii: "\\")) else { return bytes.equals(expected) }

@@ -48,9 +48,7 @@ struct JSONScanner {
         found.sort { $0.range.lowerBound < $1.range.lowerBound }
         for link in found { sink.add(text.bytes.trimmed(link.range), in: text, link.kind, .json, link.flags) }
     }
-}
 
-extension JSONScanner {
     /// A JSON text that does not say what it is: manifests and import maps are known by their members.
     static func document(_ text: SourceText, _ sink: LinkSink) {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
@@ -66,9 +64,7 @@ extension JSONScanner {
             }
         }
     }
-}
 
-extension JSONScanner {
     /// A web application's manifest. The pages it leads to are pages, its pictures are requisites.
     mutating func webManifest(_ manifest: JSONValue) {
         pictures(manifest["icons"], .icon)

@@ -119,9 +119,7 @@ final class SitemapVocabulary: XMLVocabulary {
             scanner.addContent(.about)
         }
     }
-}
 
-extension SitemapVocabulary {
     /// A sitemap may also be a plain list of addresses, one a line.
     static func scan(_ text: SourceText, _ sink: LinkSink) {
         let first = text.bytes.first { !$0.isSpace && ![0xEF, 0xBB, 0xBF].contains($0) }

@@ -102,9 +102,7 @@ package final class MirrorServer: Sendable {
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
     }
-}
 
-extension MirrorServer {
     /// Where a server on the port would show an http or https URL under its origin's name; nil for anything else.
     package static func address(of url: String, at port: UInt16) -> String? {
         WebURL(url).flatMap(OriginLayout(port: port).address)

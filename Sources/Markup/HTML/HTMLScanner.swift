@@ -138,11 +138,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         while title.utf8.count > 256 { title.unicodeScalars.removeLast() }
         return title.isEmpty ? nil : title
     }
-}
 
-// MARK: - Attributes, by their rules
+    // MARK: - Attributes, by their rules
 
-extension HTMLScanner {
     /// Adds what an attribute names, by its rule.
     func apply(_ rule: LinkRule, _ attribute: HTMLAttribute, _ tag: HTMLTag) {
         var flags = rule.flags
@@ -262,7 +260,7 @@ extension HTMLScanner {
     }
 
     /// No blanks and no braces, and a dot or a slash: an address rather than a setting.
-    func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
+    private func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
         var hasMark = false
         for byte in value {
@@ -291,7 +289,7 @@ extension HTMLScanner {
     }
 
     /// A form that is sent with POST, or not sent at all.
-    func isPost(_ tag: HTMLTag) -> Bool {
+    private func isPost(_ tag: HTMLTag) -> Bool {
         guard let method = value(vocabulary.attribute.method, of: tag) else { return false }
         return reading(method, Self.namesPost)
     }
@@ -322,11 +320,9 @@ extension HTMLScanner {
             sink.table.base = sink.read(place, text.context)
         }
     }
-}
 
-// MARK: - <link>
+    // MARK: - <link>
 
-extension HTMLScanner {
     /// The words of `rel` that matter, those that decide first before the others.
     private static let relations: [(word: StaticString, kind: LinkKind)] = [
         ("stylesheet", .style), ("icon", .icon), ("apple-touch-icon", .icon), ("apple-touch-icon-precomposed", .icon),
@@ -373,11 +369,9 @@ extension HTMLScanner {
         CharacterReferences.decode(value, into: &decoded)
         return decoded.withUnsafeBufferPointer(body)
     }
-}
 
-// MARK: - <meta>
+    // MARK: - <meta>
 
-extension HTMLScanner {
     /// What `<meta content>` names: the address of a refresh, or a picture that others show for the page.
     func meta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
         if let directive = value(vocabulary.attribute.httpEquiv, of: tag), reading(directive, { $0.equals("refresh") })

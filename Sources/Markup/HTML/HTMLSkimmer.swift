@@ -1,49 +1,10 @@
-/// Who is told what the skimmer meets. Places count in the text that is skimmed.
-protocol HTMLSkimmerDelegate: AnyObject {
-    /// A start tag that is complete. The attributes are gone when this returns.
-    func skimmed(_ tag: HTMLTag)
-    /// The content of an element whose content is no markup: script, style, title, textarea and so on; in foreign
-    /// content that of script and style, stretch by stretch.
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
-    /// The inside of a comment.
-    func skimmed(comment: Range<Int>)
-    /// The end tag of a form.
-    func skimmedEndOfForm()
-}
-
-extension HTMLSkimmerDelegate {
-    func skimmedEndOfForm() {}
-}
-
-/// How the content of an element is written.
-enum HTMLContentForm {
-    /// The bytes are the text.
-    case raw
-    /// Character references are to be undone.
-    case text
-}
-
-/// What there is beside the plain tokenizer.
-struct MarkupDialect {
-    /// The content of some elements is no markup.
-    var hasRawText: Bool
-    /// CDATA may stand everywhere, not only in foreign content.
-    var hasCDATA: Bool
-
-    static let html = MarkupDialect(hasRawText: true, hasCDATA: false)
-    /// XHTML and SVG.
-    static let xml = MarkupDialect(hasRawText: false, hasCDATA: true)
-    /// The tokenizer alone, without what tree construction tells it.
-    static let bare = MarkupDialect(hasRawText: false, hasCDATA: false)
-}
-
 /// Walks the bytes of a document just as the tokenizer of the HTML standard does, and makes nothing of them but places.
 ///
 /// It knows as much of tree construction as the tokenizer needs: which elements' content is no markup, and what is
 /// foreign content. Scripting counts as off, so the inside of `<noscript>` is markup.
 struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
     /// More attributes of one tag than these are passed over.
-    static var attributeLimit: Int { 1024 }
+    private static var attributeLimit: Int { 1024 }
 
     let bytes: UnsafePointer<UInt8>
     let count: Int
@@ -160,7 +121,7 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
         byte <= 0x3E && (byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/") || byte.isSpace)
     }
 
-    mutating func endTag(at start: Int) -> Int {
+    private mutating func endTag(at start: Int) -> Int {
         var index = start &+ 2
         guard index < count else { return count }
         guard bytes[index].isLetter else {
@@ -181,6 +142,52 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
     }
 }
 
+/// Who is told what the skimmer meets. Places count in the text that is skimmed.
+protocol HTMLSkimmerDelegate: AnyObject {
+    /// A start tag that is complete. The attributes are gone when this returns.
+    func skimmed(_ tag: HTMLTag)
+    /// The content of an element whose content is no markup: script, style, title, textarea and so on; in foreign
+    /// content that of script and style, stretch by stretch.
+    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
+    /// The inside of a comment.
+    func skimmed(comment: Range<Int>)
+    /// The end tag of a form.
+    func skimmedEndOfForm()
+}
+
+extension HTMLSkimmerDelegate {
+    func skimmedEndOfForm() {}
+}
+
+/// Who wants to be told of nothing.
+final class SilentDelegate: HTMLSkimmerDelegate {
+    func skimmed(_ tag: HTMLTag) {}
+    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
+    func skimmed(comment: Range<Int>) {}
+}
+
+/// How the content of an element is written.
+enum HTMLContentForm {
+    /// The bytes are the text.
+    case raw
+    /// Character references are to be undone.
+    case text
+}
+
+/// What there is beside the plain tokenizer.
+struct MarkupDialect {
+    /// The content of some elements is no markup.
+    var hasRawText: Bool
+    /// CDATA may stand everywhere, not only in foreign content.
+    var hasCDATA: Bool
+
+    static let html = MarkupDialect(hasRawText: true, hasCDATA: false)
+    /// XHTML and SVG.
+    static let xml = MarkupDialect(hasRawText: false, hasCDATA: true)
+    /// The tokenizer alone, without what tree construction tells it.
+    static let bare = MarkupDialect(hasRawText: false, hasCDATA: false)
+}
+
 /// One attribute of a start tag, as places in the text that is skimmed.
 struct HTMLAttribute {
     enum Quoting: UInt8 {
@@ -196,6 +203,14 @@ struct HTMLAttribute {
     var quoting: Quoting
     var nameRange: Range<Int>
     var valueRange: Range<Int>
+
+    /// The value of the attribute whose known name begins at a place of a tag that was walked before; empty where it has none.
+    static func value(behind name: Int, in text: Bytes) -> Range<Int> {
+        guard var skimmer = HTMLSkimmer(text, vocabulary: .shared, SilentDelegate()),
+            skimmer.attribute(at: name, true) != nil
+        else { return name..<name }
+        return skimmer.attributes.last?.valueRange ?? name..<name
+    }
 }
 
 /// A start tag with its attributes. It lives in the skimmer's buffer until the next tag.
@@ -242,7 +257,7 @@ extension HTMLSkimmer {
 
     /// Walks one attribute; the place behind it. An `=` in front belongs to the name.
     @inline(__always)
-    private mutating func attribute(at start: Int, _ isRecording: Bool) -> Int? {
+    fileprivate mutating func attribute(at start: Int, _ isRecording: Bool) -> Int? {
         var index = start
         var hash = NameTable.seed
         repeat {
@@ -398,7 +413,7 @@ extension HTMLSkimmer {
     }
 
     /// The text of a script or style in foreign content: character references and CDATA sections, up to the next tag.
-    mutating func foreignText(of name: UInt8, from start: Int) -> Int {
+    private mutating func foreignText(of name: UInt8, from start: Int) -> Int {
         var index = start
         while index < count {
             let end = bytes.find(UInt8(ascii: "<"), from: index, to: count)
@@ -412,11 +427,9 @@ extension HTMLSkimmer {
         }
         return count
     }
-}
 
-// MARK: - Declarations
+    // MARK: - Declarations
 
-extension HTMLSkimmer {
     /// Behind `<!`: a comment, CDATA in foreign content, or something that ends at the next `>`: a doctype ends there
     /// even inside its quotes, as a bogus comment does.
     mutating func declaration(at start: Int) -> Int {
@@ -428,10 +441,10 @@ extension HTMLSkimmer {
         return behind(UInt8(ascii: ">"), from: start)
     }
 
-    static var cdataMark: Int { 9 }
+    private static var cdataMark: Int { 9 }
 
     /// Whether `<![CDATA[` stands here, in just this case.
-    func isCDATA(at start: Int) -> Bool {
+    private func isCDATA(at start: Int) -> Bool {
         guard count - start >= Self.cdataMark else { return false }
         let mark: StaticString = "<![CDATA["
         for index in 0..<Self.cdataMark where bytes[start + index] != mark.utf8Start[index] { return false }

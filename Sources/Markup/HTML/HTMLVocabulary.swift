@@ -153,7 +153,7 @@ struct ElementTraits {
         "section", "article", "nav", "header", "footer", "main", "aside", "g", "path", "symbol", "defs",
     ]
 
-    static let voids = [
+    private static let voids = [
         "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta",
         "param",
         "source", "track", "wbr",

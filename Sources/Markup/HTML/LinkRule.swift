@@ -174,7 +174,7 @@ extension LinkRule {
 
     /// What is no link, and changes where the document is shown elsewhere.
     private static let marks: [Line] = [
-        Line("*", "integrity", .integrity, .name),
+        Line("script link svg:script", "integrity", .integrity, .name),
         Line("*", "referrerpolicy", .referrerPolicy, .policy),
         Line("meta", "http-equiv", .pragma, .policy),
         Line("meta", "name", .metaName, .policy),

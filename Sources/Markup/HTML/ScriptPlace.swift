@@ -3,7 +3,9 @@ enum ScriptPlace {
     /// The mark of a document that runs scripts; nil where no script can stand in front of its own.
     static func mark(in document: Bytes, _ format: BodyFormat) -> DocumentMark? {
         if format.isXMLDocument { return inXML(document).map { DocumentMark(.start, at: $0) } }
-        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, Silent()) else { return nil }
+        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate()) else {
+            return nil
+        }
         return skimmer.startMark()
     }
 
@@ -32,13 +34,6 @@ enum ScriptPlace {
         }
         return place
     }
-}
-
-/// Who wants to be told of nothing.
-private final class Silent: HTMLSkimmerDelegate {
-    func skimmed(_ tag: HTMLTag) {}
-    func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm) {}
-    func skimmed(comment: Range<Int>) {}
 }
 
 extension HTMLSkimmer {

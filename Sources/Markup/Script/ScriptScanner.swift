@@ -196,7 +196,7 @@ extension ScriptScanner {
     }
 
     /// A literal behind a comma: a further argument, or an element of a list.
-    mutating func laterArgument(_ literal: ScriptLiteral) {
+    private mutating func laterArgument(_ literal: ScriptLiteral) {
         if nextElement(literal) { return }
         if importScripts >= 0, lexer.openings.last?.before == importScripts {
             if isWhole(literal) { add(literal, .script) }
@@ -220,7 +220,7 @@ extension ScriptScanner {
     }
 
     /// Whether a call that is open is `document.write` or `writeln`, by where its name starts.
-    func isWriting(_ start: Int) -> Bool {
+    private func isWriting(_ start: Int) -> Bool {
         guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"), lexer.bytes[start - 1] == UInt8(ascii: "."),
             lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
         else { return false }
@@ -328,11 +328,9 @@ extension ScriptScanner {
         }
         return false
     }
-}
 
-// MARK: - Files and assets
+    // MARK: - Files and assets
 
-extension ScriptScanner {
     /// A string that is the address of a file and nothing else, by no rule but its look:
     /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where the site will stand;
     /// - `"static/chunks/12-ab.js"`: the files of a build by Next.js or webpack, from its folder;
@@ -365,7 +363,7 @@ extension ScriptScanner {
     }
 
     /// `….wasm`
-    static func isProgram(_ address: Bytes) -> Bool {
+    private static func isProgram(_ address: Bytes) -> Bool {
         address.count > 5 && address.starts(with: ".wasm", at: address.count - 5)
     }
 
@@ -412,9 +410,7 @@ extension ScriptScanner {
         default: byte.isLetter || byte.isDigit
         }
     }
-}
 
-extension ScriptScanner {
     private static let kinds: [(StaticString, LinkKind)] = [
         ("js", .script), ("mjs", .module), ("css", .style), ("png", .image), ("jpg", .image), ("jpeg", .image),
         ("gif", .image), ("webp", .image), ("avif", .image), ("svg", .image), ("bmp", .image), ("ico", .icon),

@@ -111,7 +111,7 @@ enum Selection: Equatable {
     case parts([Range<Int>])
 
     /// What several parts cost, each, beside their bytes.
-    static let partCost = 120
+    private static let partCost = 120
 
     /// - Parameters:
     ///   - fields: those of the request.

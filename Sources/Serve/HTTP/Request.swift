@@ -19,7 +19,6 @@ struct Request {
 
     var authority: String { String(decoding: host, as: UTF8.self) }
     var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
-    var ifNoneMatch: String? { text(head.ifNoneMatch) }
     var accept: String? { text(head.accept) }
     var origin: String? { text(head.origin) }
 
@@ -82,7 +81,6 @@ package struct RequestHead: Equatable {
     /// The value of `Host`, or the authority of an absolute target. Empty for HTTP/1.0 without either.
     package var host: Range<Int>
     var accept: Range<Int>?
-    var ifNoneMatch: Range<Int>?
     var origin: Range<Int>?
     /// `Sec-Fetch-Site`: a browser's word on who asks.
     var fetchSite: Range<Int>?
@@ -221,7 +219,6 @@ struct HeadReader {
             head.expectsContinue = !head.isOld
         case 8...19 where matches(name.prefix(3), "if-"):
             head.isConditional = true
-            if matches(name, "if-none-match") { head.ifNoneMatch = value }
         case 10 where matches(name, "connection"):
             if lists(value, "close") {
                 head.isKeptAlive = false

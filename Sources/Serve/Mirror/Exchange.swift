@@ -262,11 +262,9 @@ final class Exchange {
     ) -> Answer {
         .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
     }
-}
 
-// MARK: - Misses
+    // MARK: - Misses
 
-extension Exchange {
     /// Notes what is not held, and says so.
     func miss(_ address: String) throws(StoreError) -> Answer {
         let url = WebURL(address)?.href ?? address
@@ -311,11 +309,9 @@ extension Exchange {
         let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
         return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
     }
-}
 
-// MARK: - Preflights
+    // MARK: - Preflights
 
-extension Exchange {
     /// What a browser is told that asks whether a page of one origin may send a request to another: by its server where one
     /// is asked, else by what is held there. Nil leaves it to `reply`.
     func preflight() throws(StoreError) -> Reply? {

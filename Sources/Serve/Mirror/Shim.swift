@@ -322,11 +322,9 @@ enum ShimScript {
           });
         })(larderAddress, larderDomain, larderHere.href, larderIsInside);
         """#
-}
 
-// MARK: - Workers
+    // MARK: - Workers
 
-extension ShimScript {
     /// Goes before a service worker of the site at the root: of requests for others' copies it hears nothing. What it goes by
     /// is taken before the worker's own script could change it.
     static func workerGuard(before script: [UInt8]) -> [UInt8] {

@@ -92,11 +92,9 @@ struct DetailsPage: PortalPage {
         let site = sites.first { $0.name == shown?.site }
         return [("Sites", context.links.home)] + (site.map { [($0.name, context.links.site($0.id))] } ?? [])
     }
-}
 
-// MARK: - HTML
+    // MARK: - HTML
 
-extension DetailsPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p", ["class": "url soft"]) { $0.address(href) }
         guard let shown else {

@@ -129,9 +129,7 @@ struct FolderWalk {
         }
         return nil
     }
-}
 
-extension FolderWalk {
     /// A folder's list from `start` on, or from its beginning.
     static func list(
         _ prefix: String, site: Int64, from start: String?, limit: Int, _ reader: StoreReader
