@@ -43,7 +43,8 @@ extension BodyFormat {
     /// XHTML, a drawing, or any other that may have elements of theirs.
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
-    /// The format of the form under which a store keeps a body: in front of a semicolon and the character set.
+    /// The format of the form under which a store keeps a body: in front of a semicolon and the character
+    /// set.
     package init?(form: String) {
         self.init(name: String(form.prefix { $0 != ";" }))
     }
@@ -52,8 +53,8 @@ extension BodyFormat {
 // MARK: - What a body is
 
 extension BodyFormat {
-    /// How a body is read: by its media type, and by its name and first bytes where the type is missing or says
-    /// nothing.
+    /// How a body is read: by its media type, and by its name and first bytes where the type is missing or
+    /// says nothing.
     package init(mediaType: MediaType?, url: WebURL, body: Span<UInt8>) {
         let essence = mediaType?.essence ?? ""
         if let format = Self.named(essence) {
@@ -75,7 +76,9 @@ extension BodyFormat {
     }
 
     /// Whether the media type alone says that there is nothing to be found in it.
-    package static func isOpaque(_ mediaType: MediaType?) -> Bool { named(mediaType?.essence ?? "") == .opaque }
+    package static func isOpaque(_ mediaType: MediaType?) -> Bool {
+        named(mediaType?.essence ?? "") == .opaque
+    }
 
     /// What a media type says; nil when it says nothing of use.
     private static func named(_ essence: String) -> BodyFormat? {
@@ -88,7 +91,8 @@ extension BodyFormat {
         case "application/importmap+json": return .importMap
         case "application/speculationrules+json": return .speculationRules
         case "application/ld+json": return .jsonLD
-        case "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl": return .hls
+        case "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl":
+            return .hls
         case "application/dash+xml": return .dash
         case "application/rss+xml", "application/atom+xml", "application/rdf+xml": return .feed
         case "text/vtt": return .webVTT
@@ -106,7 +110,8 @@ extension BodyFormat {
     private var isMarkup: Bool {
         switch self {
         case .opaque, .html, .xhtml, .svg, .xml, .feed: true
-        case .css, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash, .webVTT,
+        case .css, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
+            .webVTT,
             .sitemap,
             .plainText:
             false
@@ -117,8 +122,10 @@ extension BodyFormat {
     static func isJavaScript(_ essence: Bytes) -> Bool {
         let names: [StaticString] = [
             "text/javascript", "application/javascript", "application/ecmascript", "application/x-ecmascript",
-            "application/x-javascript", "text/ecmascript", "text/x-ecmascript", "text/x-javascript", "text/jscript",
-            "text/livescript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2", "text/javascript1.3",
+            "application/x-javascript", "text/ecmascript", "text/x-ecmascript", "text/x-javascript",
+            "text/jscript",
+            "text/livescript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2",
+            "text/javascript1.3",
             "text/javascript1.4", "text/javascript1.5",
         ]
         return names.contains { essence.equals($0) }
@@ -126,7 +133,9 @@ extension BodyFormat {
 
     private static func sniffed(_ body: Bytes, path: String) -> BodyFormat {
         let name = path.utf8.suffix(16).map(\.lowercased)
-        let suffix = name.lastIndex(of: UInt8(ascii: ".")).map { String(decoding: name[($0 + 1)...], as: UTF8.self) }
+        let suffix = name.lastIndex(of: UInt8(ascii: ".")).map {
+            String(decoding: name[($0 + 1)...], as: UTF8.self)
+        }
         switch suffix {
         case "html", "htm", "shtml", "php", "asp", "aspx", "jsp": return .html
         case "xhtml", "xht": return .xhtml
@@ -152,7 +161,9 @@ extension BodyFormat {
         if head.starts(with: "#extm3u") { return .hls }
         if head.starts(with: "webvtt") { return .webVTT }
         if head.starts(with: "<?xml") { return xml(body) }
-        for mark: StaticString in ["<!doctype html", "<html", "<head", "<body", "<script", "<title", "<meta", "<!--"]
+        for mark: StaticString in [
+            "<!doctype html", "<html", "<head", "<body", "<script", "<title", "<meta", "<!--",
+        ]
         where head.starts(with: mark) { return .html }
         if head.starts(with: "<svg") { return .svg }
         if let first = head.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { return .json }
@@ -164,7 +175,9 @@ extension BodyFormat {
         let head = body.part(0..<min(body.count, 2048))
         if head.firstIndex(of: "<svg") != nil { return .svg }
         if head.firstIndex(of: "<html") != nil { return .xhtml }
-        if head.firstIndex(of: "<urlset") != nil || head.firstIndex(of: "<sitemapindex") != nil { return .sitemap }
+        if head.firstIndex(of: "<urlset") != nil || head.firstIndex(of: "<sitemapindex") != nil {
+            return .sitemap
+        }
         if head.firstIndex(of: "<rss") != nil || head.firstIndex(of: "<feed") != nil { return .feed }
         if head.firstIndex(of: "<mpd") != nil { return .dash }
         return .xml
@@ -174,14 +187,15 @@ extension BodyFormat {
 
     /// Finds the links of a text in this format: a whole body, or a script or stylesheet inside one.
     ///
-    /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a scanner has
-    /// no links.
+    /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a
+    /// scanner has no links.
     func scan(_ text: SourceText, _ sink: LinkSink) {
         switch self {
         case .html: HTMLScanner.scan(text, sink)
         case .css: CSSScanner.scan(text, sink)
         case .javaScript: ScriptScanner.scan(text, sink)
-        case .xhtml, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash, .webVTT,
+        case .xhtml, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
+            .webVTT,
             .sitemap, .feed:
             scanOther(text, sink)
         case .plainText, .opaque: break

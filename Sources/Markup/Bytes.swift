@@ -5,14 +5,18 @@ typealias Bytes = UnsafeBufferPointer<UInt8>
 
 extension UInt8 {
     /// White space of the HTML standard: tab, line feed, form feed, carriage return, space.
-    @inline(__always) var isSpace: Bool { self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D || self == 0x0C }
+    @inline(__always) var isSpace: Bool {
+        self == 0x20 || self == 0x0A || self == 0x09 || self == 0x0D || self == 0x0C
+    }
     @inline(__always) var isLetter: Bool { (self | 0x20) &- 0x61 < 26 }
     @inline(__always) var isDigit: Bool { self &- 0x30 < 10 }
     @inline(__always) var isHex: Bool { isDigit || (self | 0x20) &- 0x61 < 6 }
     @inline(__always) var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
     /// The value of a hexadecimal digit.
-    @inline(__always) var hexValue: UInt32 { UInt32(self < 0x3A ? self &- 0x30 : (self | 0x20) &- 0x61 &+ 10) }
+    @inline(__always) var hexValue: UInt32 {
+        UInt32(self < 0x3A ? self &- 0x30 : (self | 0x20) &- 0x61 &+ 10)
+    }
 }
 
 extension Bytes {
@@ -91,16 +95,18 @@ extension [UInt8] {
 }
 
 extension UnsafePointer<UInt8> {
-    /// The first `byte` at or behind `index` and before `end`, else `end`. Eight bytes a step for the first few, since
-    /// most stretches between two marks are short, then libc's.
+    /// The first `byte` at or behind `index` and before `end`, else `end`. Eight bytes a step for the first
+    /// few, since most stretches between two marks are short, then libc's.
     @inline(__always)
     func find(_ byte: UInt8, from index: Int, to end: Int) -> Int {
         var index = index
         let pattern = 0x0101_0101_0101_0101 &* UInt64(byte)
         var steps = 4
         while index &+ 8 <= end, steps > 0 {
-            let word = UInt64(littleEndian: UnsafeRawPointer(self + index).loadUnaligned(as: UInt64.self)) ^ pattern
-            // The lowest byte that became zero gets its high bit set; borrows only disturb the bytes above it.
+            let word =
+                UInt64(littleEndian: UnsafeRawPointer(self + index).loadUnaligned(as: UInt64.self)) ^ pattern
+            // The lowest byte that became zero gets its high bit set; borrows only disturb the bytes above
+            // it.
             let hit = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
             if hit != 0 { return index &+ hit.trailingZeroBitCount &>> 3 }
             index &+= 8

@@ -1,5 +1,5 @@
-/// Cuts a stylesheet into those tokens of CSS Syntax 3 that can matter for a link. All others are passed over, which is
-/// why it is fast: between two marks it only looks bytes up in a table.
+/// Cuts a stylesheet into those tokens of CSS Syntax 3 that can matter for a link. All others are passed
+/// over, which is why it is fast: between two marks it only looks bytes up in a table.
 struct CSSLexer {
     enum Token: Equatable {
         /// Inside of the quotes.
@@ -143,7 +143,8 @@ struct CSSLexer {
                 guard bytes[index] == UInt8(ascii: ")") else { return badURL() }
                 index += 1
                 return .url(start..<end)
-            case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "("), 0x01...0x08, 0x0B, 0x0E...0x1F, 0x7F:
+            case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "("), 0x01...0x08, 0x0B, 0x0E...0x1F,
+                0x7F:
                 return badURL()
             case UInt8(ascii: "\\"):
                 guard skipEscape() else { return badURL() }
@@ -169,11 +170,13 @@ struct CSSLexer {
     /// Letters, digits, `-`, `_` and everything outside of ASCII; NUL is read as U+FFFD.
     @inline(__always)
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte >= 0x80
+        byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+            || byte >= 0x80
             || byte == 0
     }
 
-    /// The name that ends here, if it is one of a function: what starts as a number is the unit of a dimension.
+    /// The name that ends here, if it is one of a function: what starts as a number is the unit of a
+    /// dimension.
     private func nameBefore(_ end: Int) -> Range<Int> {
         var start = end
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
@@ -189,7 +192,8 @@ struct CSSLexer {
             guard start + 1 < bytes.count else { return false }
             let next = bytes[start + 1]
             if next == UInt8(ascii: "-") { return true }
-            return next == UInt8(ascii: "\\") ? isEscape(at: start + 1) : Self.isNameByte(next) && !next.isDigit
+            return next == UInt8(ascii: "\\")
+                ? isEscape(at: start + 1) : Self.isNameByte(next) && !next.isDigit
         }
         return Self.isNameByte(byte) && !byte.isDigit
     }
@@ -228,7 +232,8 @@ struct CSSLexer {
         }
     }
 
-    /// At a backslash outside of strings: the name it belongs to, when a `(` follows; the place is behind the `(` then.
+    /// At a backslash outside of strings: the name it belongs to, when a `(` follows; the place is behind the
+    /// `(` then.
     private mutating func escapedName() -> Range<Int>? {
         var start = index
         while start > lastEnd, Self.isNameByte(bytes[start - 1]) { start -= 1 }
@@ -258,7 +263,8 @@ enum CSSText {
             if byte == 0 {
                 output.append(codePoint: 0xFFFD)
             } else if byte != UInt8(ascii: "\\") || index == bytes.count {
-                // A backslash at the end of the text stands for nothing in a string, and for U+FFFD elsewhere.
+                // A backslash at the end of the text stands for nothing in a string, and for U+FFFD
+                // elsewhere.
                 if byte != UInt8(ascii: "\\") {
                     output.append(byte)
                 } else if isURL {

@@ -111,9 +111,9 @@ struct CSSScanner {
         }
     }
 
-    /// The properties that cut an element to the shape of a picture, or change it by one: as the page could learn from that
-    /// what is in the picture, it is asked for by CORS (CSS Masking, section 6; Shapes, section 3; Filter Effects,
-    /// section 15).
+    /// The properties that cut an element to the shape of a picture, or change it by one: as the page could
+    /// learn from that what is in the picture, it is asked for by CORS (CSS Masking, section 6; Shapes,
+    /// section 3; Filter Effects, section 15).
     private static let shapes: [StaticString] = [
         "mask", "mask-image", "mask-border", "mask-border-source", "mask-box-image", "mask-box-image-source",
         "clip-path",
@@ -209,10 +209,14 @@ struct CSSScanner {
 
     /// `/*# sourceMappingURL=… */`
     private mutating func comment(_ range: Range<Int>) {
-        if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) { prelude = .importing(lexer.index) }
+        if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) {
+            prelude = .importing(lexer.index)
+        }
         if isBlank(declarationStart..<lexer.tokenStart) { declarationStart = lexer.index }
         let bytes = text.bytes.part(range)
-        guard bytes.starts(with: "# sourcemappingurl=") || bytes.starts(with: "@ sourcemappingurl=") else { return }
+        guard bytes.starts(with: "# sourcemappingurl=") || bytes.starts(with: "@ sourcemappingurl=") else {
+            return
+        }
         let rest = text.bytes.trimmed(range.lowerBound + 19..<range.upperBound)
         let end = text.bytes[rest].firstIndex(where: \.isSpace) ?? rest.upperBound
         sink.add(rest.lowerBound..<end, in: text, .sourceMap, .line)

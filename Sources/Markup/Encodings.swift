@@ -1,7 +1,8 @@
 internal import Web
 
 extension BodyFormat {
-    /// The encoding of a body: byte order mark, HTTP header, the body's own declaration, then the format's default.
+    /// The encoding of a body: byte order mark, HTTP header, the body's own declaration, then the format's
+    /// default.
     func encoding(of body: Bytes, charset: String?) -> TextEncoding {
         if let mark = TextEncoding.byteOrderMark(of: Span(_unsafeElements: body)) { return mark.encoding }
         if let charset, let named = TextEncoding(label: charset) { return named }
@@ -41,8 +42,9 @@ extension BodyFormat {
     }
 }
 
-/// What a document says of its own encoding: first the prescan of the HTML standard, which knows nothing of scripts and
-/// the like, then the first `<meta>` that the tokenizer meets, at which a browser would start over.
+/// What a document says of its own encoding: first the prescan of the HTML standard, which knows nothing of
+/// scripts and the like, then the first `<meta>` that the tokenizer meets, at which a browser would start
+/// over.
 struct HTMLPrescan {
     /// How many bytes the prescan looks at.
     private static let window = 1024
@@ -79,7 +81,9 @@ struct HTMLPrescan {
                 index += 6
                 if let found = meta() { return found }
             } else if bytes[index] == UInt8(ascii: "<"), isTag {
-                while index < bytes.count, !bytes[index].isSpace, bytes[index] != UInt8(ascii: ">") { index += 1 }
+                while index < bytes.count, !bytes[index].isSpace, bytes[index] != UInt8(ascii: ">") {
+                    index += 1
+                }
                 while attribute() != nil {}
             } else if bytes.starts(with: "<!", at: index) || bytes.starts(with: "</", at: index)
                 || bytes.starts(with: "<?", at: index)
@@ -95,7 +99,8 @@ struct HTMLPrescan {
     private func commentEnd() -> Int? {
         var end = index + 4
         while end < bytes.count {
-            if bytes[end] == UInt8(ascii: ">"), bytes[end - 1] == UInt8(ascii: "-"), bytes[end - 2] == UInt8(ascii: "-")
+            if bytes[end] == UInt8(ascii: ">"), bytes[end - 1] == UInt8(ascii: "-"),
+                bytes[end - 2] == UInt8(ascii: "-")
             {
                 return end
             }
@@ -236,8 +241,8 @@ final class MetaCharset: HTMLSkimmerDelegate {
 }
 
 extension TextEncoding {
-    /// For an encoding whose characters may end in an ASCII byte, a copy of the text in which none does: a `\` or `{`
-    /// in it is one. Every place stays where it is. Nil where the text can be walked as it is.
+    /// For an encoding whose characters may end in an ASCII byte, a copy of the text in which none does: a
+    /// `\` or `{` in it is one. Every place stays where it is. Nil where the text can be walked as it is.
     func masked(_ text: Bytes) -> [UInt8]? {
         let isLead: (UInt8) -> Bool
         switch self {

@@ -52,7 +52,9 @@ struct JSONScanner {
     /// A JSON text that does not say what it is: manifests and import maps are known by their members.
     static func document(_ text: SourceText, _ sink: LinkSink) {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
-        let marks: [StaticString] = ["\"icons\"", "\"start_url\"", "\"imports\"", "\"prefetch\"", "\"prerender\""]
+        let marks: [StaticString] = [
+            "\"icons\"", "\"start_url\"", "\"imports\"", "\"prefetch\"", "\"prerender\"",
+        ]
         guard marks.contains(where: { head.firstIndex(of: $0) != nil }) else { return }
         scan(text, sink) { value, scanner in
             if value["imports"]?.members != nil {
@@ -86,7 +88,9 @@ struct JSONScanner {
         add(manifest["note_taking"]?["new_note_url"], .page)
         add(manifest["serviceworker"]?["src"], .worker)
         for handler in manifest["protocol_handlers"]?.array ?? [] { add(handler["url"], .parameter) }
-        for application in manifest["related_applications"]?.array ?? [] { add(application["url"], .metadata) }
+        for application in manifest["related_applications"]?.array ?? [] {
+            add(application["url"], .metadata)
+        }
         for widget in manifest["widgets"]?.array ?? [] {
             add(widget["ms_ac_template"], .data)
             add(widget["data"], .data)
@@ -99,14 +103,17 @@ struct JSONScanner {
         for picture in list?.array ?? [] { add(picture["src"], kind) }
     }
 
-    /// An import map. What a prefix leads to is no file, and a key is only a name: both are rewritten, never fetched.
+    /// An import map. What a prefix leads to is no file, and a key is only a name: both are rewritten, never
+    /// fetched.
     mutating func importMap(_ map: JSONValue) {
         specifiers(map["imports"])
         for scope in map["scopes"]?.members ?? [] {
             add(keyOf: scope, .name)
             specifiers(scope.value)
         }
-        for entry in map["integrity"]?.members ?? [] where Self.isAddress(entry.key) { add(keyOf: entry, .name) }
+        for entry in map["integrity"]?.members ?? [] where Self.isAddress(entry.key) {
+            add(keyOf: entry, .name)
+        }
     }
 
     private mutating func specifiers(_ map: JSONValue?) {

@@ -6,7 +6,8 @@ enum PlaylistScanner {
         TextLines.forEach(bytes) { line in
             if bytes[line.lowerBound] != UInt8(ascii: "#") {
                 if !isVariable(bytes.part(line)) {
-                    sink.add(line, in: text, isVariant || isPlaylist(bytes.part(line)) ? .playlist : .media, .line)
+                    sink.add(
+                        line, in: text, isVariant || isPlaylist(bytes.part(line)) ? .playlist : .media, .line)
                 }
                 isVariant = false
             } else if bytes.starts(with: "#ext", at: line.lowerBound) {
@@ -24,7 +25,9 @@ enum PlaylistScanner {
         while index < line.upperBound {
             index += 1
             let start = index
-            while index < line.upperBound, bytes[index] != UInt8(ascii: "="), bytes[index] != UInt8(ascii: ",") {
+            while index < line.upperBound, bytes[index] != UInt8(ascii: "="),
+                bytes[index] != UInt8(ascii: ",")
+            {
                 index += 1
             }
             let name = bytes.part(bytes.trimmed(start..<index))
@@ -37,7 +40,9 @@ enum PlaylistScanner {
             let value = index + 1
             index = bytes[value..<line.upperBound].firstIndex(of: UInt8(ascii: "\"")) ?? line.upperBound
             let isAddress = name.equals("uri") || name.equals("x-asset-uri") || name.equals("x-asset-list")
-            if isAddress, !isVariable(bytes.part(value..<index)) { sink.add(value..<index, in: text, kind(tag), .line) }
+            if isAddress, !isVariable(bytes.part(value..<index)) {
+                sink.add(value..<index, in: text, kind(tag), .line)
+            }
             while index < line.upperBound, bytes[index] != UInt8(ascii: ",") { index += 1 }
         }
     }
@@ -46,7 +51,9 @@ enum PlaylistScanner {
         if tag.equals("#ext-x-key") || tag.equals("#ext-x-session-key") || tag.equals("#ext-x-session-data") {
             return .data
         }
-        if tag.equals("#ext-x-map") || tag.equals("#ext-x-part") || tag.equals("#ext-x-preload-hint") { return .media }
+        if tag.equals("#ext-x-map") || tag.equals("#ext-x-part") || tag.equals("#ext-x-preload-hint") {
+            return .media
+        }
         return .playlist
     }
 

@@ -1,5 +1,5 @@
-/// What a reference is for. The raw values are part of the stored form of a ``LinkTable``: they never change their
-/// meaning.
+/// What a reference is for. The raw values are part of the stored form of a ``LinkTable``: they never change
+/// their meaning.
 package enum LinkKind: UInt8, CaseIterable, Sendable {
     // Pages.
     case page = 1
@@ -94,13 +94,14 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
         }
     }
 
-    /// Whether a browser asks for it by CORS: with the origin of its document, and only for what the other origin lets that
-    /// have.
+    /// Whether a browser asks for it by CORS: with the origin of its document, and only for what the other
+    /// origin lets that have.
     package func isCORS(_ flags: LinkFlags) -> Bool {
         role == .requisite && (flags.contains(.isCORS) || isAlwaysCORS)
     }
 
-    /// Fonts, modules and manifests by their standards, and what scripts load, as they do unless they say otherwise.
+    /// Fonts, modules and manifests by their standards, and what scripts load, as they do unless they say
+    /// otherwise.
     private var isAlwaysCORS: Bool {
         self == .font || self == .module || self == .manifest || self == .data || self == .playlist
     }
@@ -113,10 +114,13 @@ package enum LinkKind: UInt8, CaseIterable, Sendable {
         case .sitemapEntry: "sitemap entry"
         case .imageMap: "image map"
         case .sourceMap: "source map"
-        case .about, .alternate, .applet, .base, .canonical, .citation, .codebase, .data, .drawing, .embed, .enclosure,
+        case .about, .alternate, .applet, .base, .canonical, .citation, .codebase, .data, .drawing, .embed,
+            .enclosure,
             .entity, .font, .form, .frame, .icon, .image, .item, .manifest, .media, .metadata, .module, .name,
-            .navigation, .origin, .page, .parameter, .part, .ping, .playlist, .policy, .prefetch, .preload, .profile,
-            .refresh, .script, .search, .sharing, .speculation, .style, .submission, .track, .transform, .worker:
+            .navigation, .origin, .page, .parameter, .part, .ping, .playlist, .policy, .prefetch, .preload,
+            .profile,
+            .refresh, .script, .search, .sharing, .speculation, .style, .submission, .track, .transform,
+            .worker:
             "\(self)"
         }
     }
@@ -156,8 +160,8 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
     package static let isLazy = LinkFlags(rawValue: 64)
     /// Its `rel` says that the page does not stand for it: `nofollow`, `ugc`, `sponsored`.
     package static let isNofollow = LinkFlags(rawValue: 128)
-    /// Its element says `crossorigin`, or it is for a property whose pictures other origins have to allow. What is asked for
-    /// by CORS without that, ``LinkKind/isCORS(_:)`` knows.
+    /// Its element says `crossorigin`, or it is for a property whose pictures other origins have to allow.
+    /// What is asked for by CORS without that, ``LinkKind/isCORS(_:)`` knows.
     package static let isCORS = LinkFlags(rawValue: 256)
 
     /// All of them.
@@ -166,9 +170,9 @@ package struct LinkFlags: OptionSet, Hashable, Sendable {
 
 /// How a reference is written where it stands, which is how a replacement must be escaped.
 ///
-/// Outside are the levels of markup that a reader undoes first (one for an attribute, one more for each `srcdoc` around
-/// it), inside is the small language of the value itself. Stored: the bits never change their meaning, and the three highest
-/// stay free for ``LinkFlags``.
+/// Outside are the levels of markup that a reader undoes first (one for an attribute, one more for each
+/// `srcdoc` around it), inside is the small language of the value itself. Stored: the bits never change their
+/// meaning, and the three highest stay free for ``LinkFlags``.
 package struct LinkContext: RawRepresentable, Hashable, Sendable {
     /// The small language inside the markup.
     package enum Inner: UInt8, CaseIterable, Sendable {
@@ -204,7 +208,8 @@ package struct LinkContext: RawRepresentable, Hashable, Sendable {
     package static let maximalLevels = 5
 
     package init?(rawValue: UInt16) {
-        guard Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) != nil, rawValue >> 8 & 7 <= Self.maximalLevels,
+        guard Inner(rawValue: UInt8(truncatingIfNeeded: rawValue)) != nil,
+            rawValue >> 8 & 7 <= Self.maximalLevels,
             rawValue >> 13 == 0
         else { return nil }
         self.rawValue = rawValue

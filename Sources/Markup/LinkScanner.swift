@@ -19,16 +19,18 @@ package struct BodyReading: Sendable {
     package var form: String { "\(format.name);\(table.encoding.name)" }
 }
 
-/// Finds the links of bodies, one after the other. One per thread: it reuses its libxml2 parser and its buffers.
+/// Finds the links of bodies, one after the other. One per thread: it reuses its libxml2 parser and its
+/// buffers.
 package final class LinkScanner {
     private let sink = LinkSink(tags: TagReader())
 
     package init() {}
 
-    /// Finds every link of a body. `found` gets each occurrence with its reference as a browser reads it, in the order
-    /// of the body, before this returns. `charset` is what the HTTP header says.
+    /// Finds every link of a body. `found` gets each occurrence with its reference as a browser reads it, in
+    /// the order of the body, before this returns. `charset` is what the HTTP header says.
     package func scan(
-        _ body: Span<UInt8>, as format: BodyFormat, charset: String?, found: (LinkOccurrence, Span<UInt8>) -> Void
+        _ body: Span<UInt8>, as format: BodyFormat, charset: String?,
+        found: (LinkOccurrence, Span<UInt8>) -> Void
     ) -> LinkTable {
         let encoding = body.withUnsafeBufferPointer { format.encoding(of: $0, charset: charset) }
         let isTranscoded = !encoding.isASCIICompatible
@@ -44,7 +46,8 @@ package final class LinkScanner {
         return table
     }
 
-    /// The table of a body that is stored with this one: scanned anew where an earlier or a later larder made it.
+    /// The table of a body that is stored with this one: scanned anew where an earlier or a later larder made
+    /// it.
     ///
     /// - Parameters:
     ///   - form: the body's format, and behind a semicolon the charset that its server named.
@@ -68,7 +71,9 @@ package final class LinkScanner {
     package func table(of body: Span<UInt8>, form: String) -> LinkTable? {
         guard let format = BodyFormat(form: form) else { return nil }
         if format == .opaque { return LinkTable() }
-        let charset = form.utf8.firstIndex(of: UInt8(ascii: ";")).map { String(form[form.index(after: $0)...]) }
+        let charset = form.utf8.firstIndex(of: UInt8(ascii: ";")).map {
+            String(form[form.index(after: $0)...])
+        }
         return scan(body, as: format, charset: charset) { _, _ in }
     }
 
@@ -76,8 +81,8 @@ package final class LinkScanner {
     ///
     /// - Parameters:
     ///   - mediaType: what the HTTP header says.
-    ///   - found: gets each occurrence with its reference as a browser reads it, in the order of the body, before this
-    ///     returns.
+    ///   - found: gets each occurrence with its reference as a browser reads it, in the order of the body,
+    ///     before this returns.
     package func read(
         _ body: Span<UInt8>, of url: WebURL, as mediaType: MediaType?,
         found: (LinkOccurrence, Span<UInt8>) -> Void = { _, _ in }
@@ -111,7 +116,8 @@ package final class LinkScanner {
 
 /// Collects what the scanners find, in the order of the body, and reads each reference.
 ///
-/// A reference that ``TagReader`` has yet to read waits, and so do those behind it: many tags are read at once.
+/// A reference that ``TagReader`` has yet to read waits, and so do those behind it: many tags are read at
+/// once.
 final class LinkSink {
     private struct Pending {
         var range: Range<Int>
@@ -190,7 +196,8 @@ final class LinkSink {
     }
 
     private func add(
-        _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags, _ reading: TagReader.Reading
+        _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
+        _ reading: TagReader.Reading
     ) {
         // Places ascend by construction; a body that fools us must not make a table that its reader refuses.
         let last = pending.last?.range ?? table.occurrences.last?.range
@@ -203,7 +210,8 @@ final class LinkSink {
 
     /// Links that the body makes without writing them in one piece.
     func imply(_ links: [ImpliedLink]) {
-        for link in links where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
+        for link in links
+        where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
             table.implied.append(link)
         }
     }
@@ -249,7 +257,8 @@ final class LinkSink {
         var flags = link.flags
         if origin == .namesOrigin { flags.insert(.namesOrigin) }
         if origin == .fragment { flags.insert(.isFragment) }
-        let occurrence = LinkOccurrence(range: link.range, kind: link.kind, context: link.context, flags: flags)
+        let occurrence = LinkOccurrence(
+            range: link.range, kind: link.kind, context: link.context, flags: flags)
         table.occurrences.append(occurrence)
         found?(occurrence, Span(_unsafeElements: reference))
     }

@@ -6,7 +6,8 @@ package struct LinkTable: Hashable, Sendable {
     package var base: String?
     /// The encoding the body is written in.
     package var encoding: TextEncoding
-    /// The body's encoding has no ASCII in it: the ranges count in ``TextEncoding/decode(_:)``'s form of the body.
+    /// The body's encoding has no ASCII in it: the ranges count in ``TextEncoding/decode(_:)``'s form of the
+    /// body.
     package var isTranscoded: Bool
     /// The document's title with its white space collapsed, at most 256 bytes.
     package var title: String?
@@ -41,7 +42,8 @@ package struct LinkTable: Hashable, Sendable {
 
     /// The reference as a browser reads it, in UTF-8, before any URL parsing.
     ///
-    /// `source` is the body, or its UTF-8 form when the table ``isTranscoded``. Empty when the range is not inside.
+    /// `source` is the body, or its UTF-8 form when the table ``isTranscoded``. Empty when the range is not
+    /// inside.
     package func reference(_ occurrence: LinkOccurrence, in source: Span<UInt8>) -> [UInt8] {
         guard occurrence.range.lowerBound >= 0, occurrence.range.upperBound <= source.count else { return [] }
         return source.withUnsafeBufferPointer { bytes in
@@ -70,14 +72,15 @@ package struct LinkOccurrence: Hashable, Sendable {
     package var role: LinkRole { kind.role }
 }
 
-/// A link that a body makes without writing it down in one piece: a script puts a chunk's address together from its number,
-/// a table of hashes and a suffix. It has no place, so nothing can be spliced there.
+/// A link that a body makes without writing it down in one piece: a script puts a chunk's address together
+/// from its number, a table of hashes and a suffix. It has no place, so nothing can be spliced there.
 package struct ImpliedLink: Hashable, Sendable {
     /// What the reference is relative to.
     package enum Base: UInt8, Sendable {
         /// The body, as for any other link.
         case body = 0
-        /// The folder that a bundler's output was put into, which no file of it names; see ``reference(fromBodyAt:)``.
+        /// The folder that a bundler's output was put into, which no file of it names; see
+        /// ``reference(fromBodyAt:)``.
         case build = 1
     }
 
@@ -95,11 +98,12 @@ package struct ImpliedLink: Hashable, Sendable {
 
     /// The reference as it is relative to the body at `path`.
     ///
-    /// A bundler writes the paths below its output folder into the files there: if a script at `/app/assets/a.js` names
-    /// `assets/b.js`, then the output folder is `/app/`. When the first folder of the reference is none of the body's own,
-    /// the body stands in the output folder itself.
+    /// A bundler writes the paths below its output folder into the files there: if a script at
+    /// `/app/assets/a.js` names `assets/b.js`, then the output folder is `/app/`. When the first folder of
+    /// the reference is none of the body's own, the body stands in the output folder itself.
     package func reference(fromBodyAt path: String) -> String {
-        guard base == .build, !reference.hasPrefix("/"), let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
+        guard base == .build, !reference.hasPrefix("/"),
+            let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
         else { return reference }
         let folder = Array(reference.utf8[...slash])
         let segments = path.utf8.prefix { $0 != UInt8(ascii: "?") }.split(
@@ -145,13 +149,14 @@ package struct DocumentMark: Hashable, Sendable {
 
 // MARK: - The stored form
 
-// The stored form: version, flags, encoding, base, title and what is said to robots; then each different (kind, context,
-// flags) once, the flags beyond the eighth in the bits that a context leaves free; then for each occurrence the gap from
-// the one before, the length, and the number of its (kind, context, flags), as variable-length integers; then, if there
-// are any, the implied links and the marks. About four bytes a link.
+// The stored form: version, flags, encoding, base, title and what is said to robots; then each different
+// (kind, context, flags) once, the flags beyond the eighth in the bits that a context leaves free; then for
+// each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
+// variable-length integers; then, if there are any, the implied links and the marks. About four bytes a link.
 extension LinkTable {
-    /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open, 3 the marks of
-    /// documents. A body whose table is of another one is scanned anew by whoever needs its links.
+    /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
+    /// 3 the marks of documents. A body whose table is of another one is scanned anew by whoever needs its
+    /// links.
     package static let version: UInt8 = 3
 
     /// Places in a body stay below this.
@@ -213,7 +218,8 @@ extension LinkTable {
     private func appendImplied(to output: inout [UInt8]) {
         Self.append(implied.count, to: &output)
         for link in implied {
-            // Those beyond the eighth speak of elements and properties, of which a link without a place has none.
+            // Those beyond the eighth speak of elements and properties, of which a link without a place has
+            // none.
             let flags = UInt8(truncatingIfNeeded: link.flags.rawValue)
             output.append(contentsOf: [link.kind.rawValue, flags, link.base.rawValue])
             Self.append(link.reference.utf8.count, to: &output)
@@ -241,8 +247,8 @@ extension LinkTable {
         output.append(UInt8(rest))
     }
 
-    /// Reads what ``encoded()`` made. Whatever the bytes are, the table that comes out is sound: places ascend, none is
-    /// empty and no two overlap, and marks speak of links that are there.
+    /// Reads what ``encoded()`` made. Whatever the bytes are, the table that comes out is sound: places
+    /// ascend, none is empty and no two overlap, and marks speak of links that are there.
     package init(decoding bytes: Span<UInt8>) throws(MarkupError) {
         self = try bytes.withUnsafeBufferPointer { (bytes) throws(MarkupError) in try LinkTable(bytes) }
     }

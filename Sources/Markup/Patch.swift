@@ -1,11 +1,11 @@
 internal import Glibc
 internal import Web
 
-/// A body with some of its places replaced: what becomes of its links, and of other places. Every byte outside of them stays as
-/// it was.
+/// A body with some of its places replaced: what becomes of its links, and of other places. Every byte
+/// outside of them stays as it was.
 ///
-/// It is applied to the bytes at once, or to the parts of a file as they are sent, so that a large body is neither held nor put
-/// together anew. Immutable once it is made: any number of threads share it.
+/// It is applied to the bytes at once, or to the parts of a file as they are sent, so that a large body is
+/// neither held nor put together anew. Immutable once it is made: any number of threads share it.
 package struct Patch: Sendable {
     /// What takes the place of some bytes that are no link, or is put between two bytes.
     package struct Change: Sendable {
@@ -40,7 +40,8 @@ package struct Patch: Sendable {
     /// Up to here the body is read.
     private var read = 0
 
-    /// - Parameter changes: by their places. One that would reach into another, or beyond the body, is left out.
+    /// - Parameter changes: by their places. One that would reach into another, or beyond the body, is left
+    ///   out.
     package init(_ changes: [Change], of sourceByteCount: Int) {
         self.init(of: sourceByteCount)
         for change in changes { add(change) }
@@ -55,11 +56,11 @@ package struct Patch: Sendable {
     ///
     /// - Parameters:
     ///   - body: what the table's ranges count in; see ``LinkTable/source(of:)``.
-    ///   - only: occurrences without one of these flags are neither read nor asked about, so that a page costs what its few links
-    ///     to other origins cost.
+    ///   - only: occurrences without one of these flags are neither read nor asked about, so that a page
+    ///     costs what its few links to other origins cost.
     ///   - changes: by their places.
-    ///   - replacement: gets the occurrence and its reference as a browser reads it. Nil, nothing or that same reference keeps the
-    ///     bytes as they stand; what it returns is escaped for the place.
+    ///   - replacement: gets the occurrence and its reference as a browser reads it. Nil, nothing or that
+    ///     same reference keeps the bytes as they stand; what it returns is escaped for the place.
     package init(
         _ body: Span<UInt8>, _ table: LinkTable, only: LinkFlags = [], changes: [Change] = [],
         replacement: (LinkOccurrence, Span<UInt8>) -> String?
@@ -151,13 +152,17 @@ package struct Patch: Sendable {
         }
     }
 
-    /// A part of it, put together of what `read` gives of the body. Nil when the body does not have its bytes any more.
+    /// A part of it, put together of what `read` gives of the body. Nil when the body does not have its bytes
+    /// any more.
     package func part(_ range: Range<Int>, read: (Range<Int>) -> [UInt8]?) -> [UInt8]? {
         let first = lastEdit(before: range.lowerBound)
         let start = source(of: range.lowerBound, after: first)
-        let end = min(source(of: range.upperBound, after: lastEdit(before: range.upperBound)), sourceByteCount)
+        let end = min(
+            source(of: range.upperBound, after: lastEdit(before: range.upperBound)), sourceByteCount)
         // One read for all that is copied.
-        guard let bytes = read(start..<max(start, end)), bytes.count == max(0, end - start) else { return nil }
+        guard let bytes = read(start..<max(start, end)), bytes.count == max(0, end - start) else {
+            return nil
+        }
         var next = max(0, first)
         return [UInt8](unsafeUninitializedCapacity: range.count) { output, count in
             bytes.withUnsafeBufferPointer { bytes in

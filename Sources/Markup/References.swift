@@ -1,6 +1,7 @@
 internal import Web
 
-/// Reads a reference as written into what it says: encoding, then character references, then the small language inside.
+/// Reads a reference as written into what it says: encoding, then character references, then the small
+/// language inside.
 struct ReferenceReader {
     var encoding: TextEncoding
     private var text: [UInt8] = []
@@ -53,12 +54,14 @@ struct ReferenceReader {
         return try text.withUnsafeBufferPointer(body)
     }
 
-    /// ASCII without anything that stands for something else in one of the languages: `&`, `\`, NUL, carriage return.
+    /// ASCII without anything that stands for something else in one of the languages: `&`, `\`, NUL, carriage
+    /// return.
     private static func isPlain(_ written: Bytes) -> Bool {
         var marks: UInt8 = 0
         for byte in written {
             marks |= byte & 0x80
-            marks |= byte == UInt8(ascii: "&") || byte == UInt8(ascii: "\\") || byte == 0 || byte == 0x0D ? 1 : 0
+            marks |=
+                byte == UInt8(ascii: "&") || byte == UInt8(ascii: "\\") || byte == 0 || byte == 0x0D ? 1 : 0
         }
         return marks == 0
     }
@@ -76,8 +79,8 @@ struct ReferenceWriter {
     private var text: [UInt8] = []
     private var spare: [UInt8] = []
 
-    /// `encoding` is that of the body. A reference has characters outside of ASCII only when it is no serialised URL;
-    /// they are percent-encoded where the body is not UTF-8.
+    /// `encoding` is that of the body. A reference has characters outside of ASCII only when it is no
+    /// serialised URL; they are percent-encoded where the body is not UTF-8.
     init(encoding: TextEncoding) {
         isUTF8 = encoding == .utf8
     }
@@ -137,7 +140,8 @@ struct ReferenceWriter {
         while upper > lower, text[upper - 1] == comma { upper -= 1 }
         var index = 0
         each { byte, output in
-            Self.percent(byte, byte.isSpace || (byte == comma && !(lower..<upper).contains(index)), into: &output)
+            Self.percent(
+                byte, byte.isSpace || (byte == comma && !(lower..<upper).contains(index)), into: &output)
             index += 1
         }
     }

@@ -10,7 +10,10 @@ struct SourceText {
     /// What holds for every link in the text.
     let flags: LinkFlags
 
-    init(_ bytes: Bytes, map: OffsetMap = OffsetMap(base: 0), context: LinkContext = .plain, flags: LinkFlags = []) {
+    init(
+        _ bytes: Bytes, map: OffsetMap = OffsetMap(base: 0), context: LinkContext = .plain,
+        flags: LinkFlags = []
+    ) {
         self.bytes = bytes
         self.map = map
         self.context = context
@@ -20,19 +23,24 @@ struct SourceText {
     /// A part of this text that is written as it is.
     func part(_ range: Range<Int>, adding flags: LinkFlags = []) -> SourceText {
         SourceText(
-            bytes.part(range), map: map.part(from: range.lowerBound), context: context, flags: self.flags.union(flags))
+            bytes.part(range), map: map.part(from: range.lowerBound), context: context,
+            flags: self.flags.union(flags))
     }
 
-    /// Hands over a part of this text with its character references undone; not when that would nest too deep.
+    /// Hands over a part of this text with its character references undone; not when that would nest too
+    /// deep.
     func withDecoded(
         _ range: Range<Int>, isUnquoted: Bool = false, flags: LinkFlags = [], _ body: (SourceText) -> Void
     ) {
         guard context.levels < LinkContext.maximalLevels else { return }
         let context = LinkContext(
-            levels: context.levels + 1, isUnquoted: context.isUnquoted || isUnquoted, isXML: context.isXML, .plain)
+            levels: context.levels + 1, isUnquoted: context.isUnquoted || isUnquoted, isXML: context.isXML,
+            .plain)
         let flags = self.flags.union(flags)
         guard CharacterReferences.isNeeded(bytes.part(range)) else {
-            body(SourceText(bytes.part(range), map: map.part(from: range.lowerBound), context: context, flags: flags))
+            body(
+                SourceText(
+                    bytes.part(range), map: map.part(from: range.lowerBound), context: context, flags: flags))
             return
         }
         let decoded = OffsetMap.decode(bytes, range, map)
@@ -53,8 +61,8 @@ struct SourceText {
 
 /// From places in a text to the places in the body that it was read from.
 ///
-/// A text without character references is a stretch of the body. Where references were undone the map has a step before
-/// and behind each of them.
+/// A text without character references is a stretch of the body. Where references were undone the map has a
+/// step before and behind each of them.
 struct OffsetMap {
     struct Step {
         var text: Int
@@ -103,7 +111,9 @@ struct OffsetMap {
     }
 
     /// Undoes the character references of a part of a text, and maps the result to the body.
-    static func decode(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (text: [UInt8], map: OffsetMap) {
+    static func decode(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (
+        text: [UInt8], map: OffsetMap
+    ) {
         decode(bytes, range, map) { part, index, text in
             let byte = part[index]
             guard byte == UInt8(ascii: "&") || byte == 0x0D || byte == 0 else { return false }
@@ -121,7 +131,9 @@ struct OffsetMap {
     }
 
     /// The same with the escapes of a script's string.
-    static func unescape(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (text: [UInt8], map: OffsetMap) {
+    static func unescape(_ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap) -> (
+        text: [UInt8], map: OffsetMap
+    ) {
         decode(bytes, range, map) { part, index, text in
             guard part[index] == UInt8(ascii: "\\"), index + 1 < part.count else { return false }
             ScriptText.unescape(part, &index, into: &text)
@@ -129,10 +141,11 @@ struct OffsetMap {
         }
     }
 
-    /// - Parameter undo: appends what stands for something else at a place and goes behind it; false, and nothing, where what
-    ///   stands there stands for itself.
+    /// - Parameter undo: appends what stands for something else at a place and goes behind it; false, and
+    ///   nothing, where what stands there stands for itself.
     private static func decode(
-        _ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap, _ undo: (Bytes, inout Int, inout [UInt8]) -> Bool
+        _ bytes: Bytes, _ range: Range<Int>, _ map: OffsetMap,
+        _ undo: (Bytes, inout Int, inout [UInt8]) -> Bool
     ) -> (text: [UInt8], map: OffsetMap) {
         var text: [UInt8] = []
         var steps: [Step] = []
@@ -146,7 +159,9 @@ struct OffsetMap {
             steps.append(Step(text: start, body: map(range.lowerBound + run)))
             while known < map.steps.count, map.steps[known].text - map.origin < range.lowerBound + end {
                 let inside = map.steps[known].text - map.origin - range.lowerBound
-                if inside > run { steps.append(Step(text: start + inside - run, body: map.steps[known].body)) }
+                if inside > run {
+                    steps.append(Step(text: start + inside - run, body: map.steps[known].body))
+                }
                 known += 1
             }
             text.append(contentsOf: part[run..<end])

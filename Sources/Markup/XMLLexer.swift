@@ -50,7 +50,8 @@ struct XMLLexer {
     private func isMarkup(at start: Int) -> Bool {
         guard start + 1 < bytes.count else { return false }
         switch bytes[start + 1] {
-        case UInt8(ascii: "!"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "_"), UInt8(ascii: ":"), 0x80...:
+        case UInt8(ascii: "!"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "_"), UInt8(ascii: ":"),
+            0x80...:
             return true
         default: return bytes[start + 1].isLetter
         }
@@ -73,7 +74,9 @@ struct XMLLexer {
 
     private mutating func name() -> Range<Int> {
         let start = index
-        while index < bytes.count, !bytes[index].isSpace, !"=/>?<\"'".utf8.contains(bytes[index]) { index += 1 }
+        while index < bytes.count, !bytes[index].isSpace, !"=/>?<\"'".utf8.contains(bytes[index]) {
+            index += 1
+        }
         return start..<index
     }
 
@@ -96,7 +99,8 @@ struct XMLLexer {
             guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else { continue }
             index += 1
             skipSpace()
-            guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'") else {
+            guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'")
+            else {
                 continue
             }
             let start = index + 1
@@ -137,10 +141,12 @@ struct XMLLexer {
             let byte = bytes[index]
             index += 1
             switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"): index = (find(byte, from: index) ?? bytes.count - 1) + 1
+            case UInt8(ascii: "\""), UInt8(ascii: "'"):
+                index = (find(byte, from: index) ?? bytes.count - 1) + 1
             case UInt8(ascii: "["): brackets += 1
             case UInt8(ascii: "]"): brackets -= 1
-            case UInt8(ascii: "<"): if bytes.starts(with: "!--", at: index) { index = behind("-->", from: index + 3) }
+            case UInt8(ascii: "<"):
+                if bytes.starts(with: "!--", at: index) { index = behind("-->", from: index + 3) }
             case UInt8(ascii: ">"): if brackets <= 0 { return }
             default: break
             }

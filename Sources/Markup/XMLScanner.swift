@@ -1,11 +1,13 @@
 /// Walks XML and has a vocabulary say which attributes and texts are links.
 ///
-/// Elements are known by their local names, whatever their namespaces: half of all feeds and sitemaps get those wrong.
+/// Elements are known by their local names, whatever their namespaces: half of all feeds and sitemaps get
+/// those wrong.
 final class XMLScanner {
     /// An element that is open.
     struct Element {
         var tag: XMLTag
-        /// The texts in it, without white space at their ends: usually one, with a CDATA section in the middle several.
+        /// The texts in it, without white space at their ends: usually one, with a CDATA section in the
+        /// middle several.
         var content: [(range: Range<Int>, isSection: Bool)] = []
         /// There is another element in it.
         var hasElements = false
@@ -66,7 +68,8 @@ final class XMLScanner {
         if tag.isEmpty { close() }
     }
 
-    /// Closes the element of this name, and what was left open inside it; nothing when none of that name is near.
+    /// Closes the element of this name, and what was left open inside it; nothing when none of that name is
+    /// near.
     private func close(_ name: Range<Int>) {
         if surplus > 0 {
             surplus -= 1
@@ -97,7 +100,8 @@ final class XMLScanner {
 
     /// The `xml:base` of the root is that of the document. Further inside nobody writes one.
     private func base(of tag: XMLTag) {
-        guard let attribute = tag.attributes.first(where: { text.bytes.part($0.name).equals("xml:base") }) else {
+        guard let attribute = tag.attributes.first(where: { text.bytes.part($0.name).equals("xml:base") })
+        else {
             return
         }
         add(attribute, .base, .ignoresBase)
@@ -192,7 +196,9 @@ extension XMLScanner {
             imply(ImpliedLink(content, kind, flags))
             return
         }
-        withContent { [sink] text in sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, kind, .plain, flags) }
+        withContent { [sink] text in
+            sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, kind, .plain, flags)
+        }
     }
 
     /// Hands over the pieces of the text of the innermost element with their references undone.
@@ -207,7 +213,9 @@ extension XMLScanner {
     }
 
     func imply(_ link: ImpliedLink) {
-        if implied.count < Self.maximalImplied, link.reference.utf8.count <= Self.maximalLength { implied.append(link) }
+        if implied.count < Self.maximalImplied, link.reference.utf8.count <= Self.maximalLength {
+            implied.append(link)
+        }
     }
 
     private static var maximalImplied: Int { 65_536 }
@@ -232,8 +240,11 @@ enum XMLProlog {
         guard text.bytes.part(tag.name).equals("xml-stylesheet"),
             let address = tag.attributes.first(where: { text.bytes.part($0.name).equals("href") })
         else { return }
-        let type = tag.attributes.first { text.bytes.part($0.name).equals("type") }.map { text.bytes.part($0.value) }
-        let isTransform = type.map { $0.firstIndex(of: "xsl") != nil || $0.firstIndex(of: "xml") != nil } ?? false
+        let type = tag.attributes.first { text.bytes.part($0.name).equals("type") }.map {
+            text.bytes.part($0.value)
+        }
+        let isTransform =
+            type.map { $0.firstIndex(of: "xsl") != nil || $0.firstIndex(of: "xml") != nil } ?? false
         text.withDecoded(address.value) { text in
             sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, isTransform ? .transform : .style)
         }

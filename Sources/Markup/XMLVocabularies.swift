@@ -45,7 +45,8 @@ final class FeedVocabulary: XMLVocabulary {
         } else if scanner.isElement("guid") {
             // What says that it is no address often is one, for want of a `<link>`.
             let isAddress =
-                scanner.content.hasPrefix("http") && !(isLinked && scanner.attribute("ispermalink", is: "false"))
+                scanner.content.hasPrefix("http")
+                && !(isLinked && scanner.attribute("ispermalink", is: "false"))
             scanner.addContent(isAddress ? .feedEntry : .name)
         } else if scanner.isElement("url") {
             if scanner.isElement("image", out: 1) { scanner.addContent(.image) }
@@ -77,7 +78,8 @@ final class FeedVocabulary: XMLVocabulary {
         switch scanner.value(attribute) {
         case "alternate": return isEntry(scanner) ? .feedEntry : .page
         case "enclosure": return .enclosure
-        case "next", "previous", "prev", "first", "last", "current", "prev-archive", "next-archive": return .navigation
+        case "next", "previous", "prev", "first", "last", "current", "prev-archive", "next-archive":
+            return .navigation
         case "self": return .canonical
         case "hub", "edit", "edit-media", "service", "pingback": return .ping
         case "related", "via": return .citation
@@ -92,7 +94,8 @@ final class FeedVocabulary: XMLVocabulary {
     /// Elements whose text is HTML: in RSS always, in Atom when it says so.
     private func isMarkup(_ scanner: XMLScanner) -> Bool {
         if scanner.isElement("description") || scanner.isElement("encoded") { return true }
-        let isText = scanner.isElement("content") || scanner.isElement("summary") || scanner.isElement("title")
+        let isText =
+            scanner.isElement("content") || scanner.isElement("summary") || scanner.isElement("title")
         return isText && (scanner.attribute("type", is: "html") || scanner.attribute("type", is: "text/html"))
     }
 }
@@ -128,15 +131,18 @@ final class SitemapVocabulary: XMLVocabulary {
             return
         }
         TextLines.forEach(text.bytes) { line in
-            if ScriptAddress(text.bytes.part(line)) == .absolute { sink.add(line, in: text, .sitemapEntry, .line) }
+            if ScriptAddress(text.bytes.part(line)) == .absolute {
+                sink.add(line, in: text, .sitemapEntry, .line)
+            }
         }
     }
 }
 
 /// Media presentation descriptions (ISO/IEC 23009-1).
 ///
-/// The `BaseURL` of the whole presentation is its base. Further inside it is either a file, or a folder for what stands beside
-/// and below it: then those have no reference of their own and are implied. Names with `$Number$` and the like are left out.
+/// The `BaseURL` of the whole presentation is its base. Further inside it is either a file, or a folder for
+/// what stands beside and below it: then those have no reference of their own and are implied. Names with
+/// `$Number$` and the like are left out.
 final class DASHVocabulary: XMLVocabulary {
     /// Folders that hold inside an element, by its depth.
     private var folders: [(depth: Int, folder: String)] = []
@@ -148,7 +154,9 @@ final class DASHVocabulary: XMLVocabulary {
         } else if scanner.isElement("segmenttemplate") {
             for attribute in scanner.elements.last?.tag.attributes ?? [] {
                 let name = scanner.text.bytes.part(attribute.name)
-                guard name.equals("initialization") || name.equals("media") || name.equals("index") else { continue }
+                guard name.equals("initialization") || name.equals("media") || name.equals("index") else {
+                    continue
+                }
                 add(attribute, scanner)
             }
         } else if scanner.isElement("initialization") || scanner.isElement("representationindex") {
@@ -210,8 +218,8 @@ final class DASHVocabulary: XMLVocabulary {
     }
 }
 
-/// XML that is none of the vocabularies that have a scanner of their own: stylesheets of XSLT, descriptions of search engines,
-/// tiles of Windows, and addresses by XLink.
+/// XML that is none of the vocabularies that have a scanner of their own: stylesheets of XSLT, descriptions
+/// of search engines, tiles of Windows, and addresses by XLink.
 final class XMLDocumentVocabulary: XMLVocabulary {
     func opened(_ scanner: XMLScanner) {
         scanner.mark()

@@ -12,7 +12,8 @@ package final class FilesServer: Sendable {
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, and returns when the thread is done. From any thread, and as often as one likes.
+    /// Ends what is under way, and returns when the thread is done. From any thread, and as often as one
+    /// likes.
     package func stop() {
         server.stopAndWait()
     }

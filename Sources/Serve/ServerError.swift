@@ -9,7 +9,8 @@ package struct ServerError: Error, Sendable, Equatable, CustomStringConvertible 
 
     init(_ doing: String, _ code: Int32) {
         self.code = code
-        description = "cannot \(doing): \(String(cString: strerror(code))); close other programs, then try again"
+        description =
+            "cannot \(doing): \(String(cString: strerror(code))); close other programs, then try again"
     }
 
     init(listening port: UInt16, _ code: Int32) {

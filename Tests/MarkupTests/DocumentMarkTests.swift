@@ -2,7 +2,8 @@ import Markup
 import Testing
 import Web
 
-/// What in a document is no link, and changes where it is shown elsewhere. A text stands with `|` in front of each mark.
+/// What in a document is no link, and changes where it is shown elsewhere. A text stands with `|` in front of
+/// each mark.
 @Suite struct DocumentMarkTests {
     /// The text without its bars, and the places of these.
     private static func read(_ text: String) -> (body: [UInt8], places: [Int]) {
@@ -90,7 +91,10 @@ import Web
             "<?xml version='1.0'?>\n<!DOCTYPE svg [<!ENTITY a '>'>]><svg xmlns='http://www.w3.org/2000/svg'>|<script/></svg>",
             .svg
         ),
-        ("<html xmlns=\"http://www.w3.org/1999/xhtml\"><!-- a --><head>|<script src='a'/></head></html>", .xhtml),
+        (
+            "<html xmlns=\"http://www.w3.org/1999/xhtml\"><!-- a --><head>|<script src='a'/></head></html>",
+            .xhtml
+        ),
         ("<html xmlns=\"http://www.w3.org/1999/xhtml\">|<head/><body onload='x'/></html>", .xhtml),
         ("<a xmlns:s='http://www.w3.org/2000/svg'>|<s:script>1</s:script></a>", .xml),
         ("<a xmlns:s='http://www.w3.org/2000/svg'>|<s:g onclick='x'/></a>", .xml),
@@ -99,13 +103,16 @@ import Web
         ("<svg xmlns='http://www.w3.org/2000/svg'><a href='x'>script</a></svg>", .svg),
         ("<svg xmlns='http://www.w3.org/2000/svg' onload='x'/>", .svg),
     ])
-    func `the place of the first script is that of a document that runs scripts`(text: String, format: BodyFormat) {
+    func `the place of the first script is that of a document that runs scripts`(
+        text: String, format: BodyFormat
+    ) {
         #expect(Self.marks(text, format, [.start]) == Self.read(text).places)
         #expect(Self.marks(text, format, [.startIfShown]) == [])
     }
 
     @Test(arguments: [
-        "|<div><script>1</script></div>", " <!-- doctype -->|<script>1</script>", "|text<html><script>1</script>",
+        "|<div><script>1</script></div>", " <!-- doctype -->|<script>1</script>",
+        "|text<html><script>1</script>",
     ])
     func `without doctype, html and head it may be a piece of a document`(text: String) {
         #expect(Self.marks(text, .html, [.startIfShown]) == Self.read(text).places)
@@ -113,14 +120,16 @@ import Web
     }
 
     @Test func `marks count in the form of the body that links count in`() {
-        let text = "<!doctype html>\u{E4}<meta http-equiv=content-security-policy><script src=a integrity=x></script>"
+        let text =
+            "<!doctype html>\u{E4}<meta http-equiv=content-security-policy><script src=a integrity=x></script>"
         var wide: [UInt8] = [0xFF, 0xFE]
         for unit in text.utf16 { wide += [UInt8(truncatingIfNeeded: unit), UInt8(unit >> 8)] }
         let scan = Scan(wide, charset: nil)
         #expect(scan.table.isTranscoded)
         #expect(scan.table.marks.map(\.kind) == [.start, .policy, .integrity])
         let source = scan.table.source(of: wide.span) ?? []
-        let words = zip(scan.table.marks, ["\u{E4}", "content-security-policy", "integrity"]).map { mark, word in
+        let words = zip(scan.table.marks, ["\u{E4}", "content-security-policy", "integrity"]).map {
+            mark, word in
             String(decoding: source.dropFirst(mark.place).prefix(word.utf8.count), as: UTF8.self)
         }
         #expect(words == ["\u{E4}", "content-security-policy", "integrity"])

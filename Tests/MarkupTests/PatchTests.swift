@@ -9,7 +9,10 @@ import Web
         (.html, "<img srcset='x 1x, x 2x'><object archive='x x' data=x>"),
         (.html, "<p style=\"b:url(x) url('x')\"><p style='b:url(&quot;x&quot;)'><p style=b:url(x)>"),
         (.html, "<style>a{b:url(x);c:url(\"x\")}@import 'x';</style><base href=x>"),
-        (.html, "<iframe srcdoc=\"<a href='x'><p style='b:url(&quot;x&quot;)'>\"><iframe srcdoc='&lt;a href=x&gt;'>"),
+        (
+            .html,
+            "<iframe srcdoc=\"<a href='x'><p style='b:url(&quot;x&quot;)'>\"><iframe srcdoc='&lt;a href=x&gt;'>"
+        ),
         (.html, "<iframe srcdoc='<iframe srcdoc=\"<a href=&amp;quot;x&amp;quot;>\">'>"),
         (.html, "<svg><style>a{b:url(x)}&amp;b{c:url(x)}</style><style><![CDATA[a{b:url(x)}]]></style>"),
         (
@@ -20,9 +23,11 @@ import Web
     ]
 
     @Test(
-        "Whatever a reference is replaced by, it is read back, and nothing else changes", arguments: documents,
+        "Whatever a reference is replaced by, it is read back, and nothing else changes",
+        arguments: documents,
         [
-            "http://example.com/a/b?c=d&e=f&copy=g#h", "/", "'", "\"", "<script>", "</style>", "a&amp;b", "a(b)c",
+            "http://example.com/a/b?c=d&e=f&copy=g#h", "/", "'", "\"", "<script>", "</style>", "a&amp;b",
+            "a(b)c",
             "a\\b",
             "a`b=c", "&#39;", "\\26x", "x/", "a,b", "%20",
         ])
@@ -35,7 +40,8 @@ import Web
         let after = Scan(output, document.format)
         #expect(after.faults == [])
         #expect(
-            after.references == before.references.map { _ in replacement }, "\(String(decoding: output, as: UTF8.self))"
+            after.references == before.references.map { _ in replacement },
+            "\(String(decoding: output, as: UTF8.self))"
         )
         #expect(after.found.map(\.kind) == before.found.map(\.kind))
         // Put back what was there, and everything is as it was.
@@ -50,7 +56,8 @@ import Web
     @Test("A replacement does not run into a character reference in front of it")
     func unfinishedReference() {
         let body = Array(
-            "<p style=b:url(&quot/x&quot)><p style=b:url(&#39/x')><iframe srcdoc='&lt;p style=b:url(&ampquot/x)>'>".utf8
+            "<p style=b:url(&quot/x&quot)><p style=b:url(&#39/x')><iframe srcdoc='&lt;p style=b:url(&ampquot/x)>'>"
+                .utf8
         )
         for replacement in ["http://a/b", "0/1", "=", ";a", "/b"] {
             let output = patched(body, Scan(body).table) { _, _ in replacement }
@@ -67,7 +74,8 @@ import Web
 
     @Test("A reference that is replaced by itself stays as it is written")
     func itself() {
-        let body = Array("<a href=a?b&c=d><a href='&#x61;'><p style='b:url(\\61 )'><img srcset='a,b 1x'>".utf8)
+        let body = Array(
+            "<a href=a?b&c=d><a href='&#x61;'><p style='b:url(\\61 )'><img srcset='a,b 1x'>".utf8)
         let output = patched(body, Scan(body).table) { _, reference in
             reference.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
         }
@@ -77,7 +85,8 @@ import Web
     @Test("White space is percent-encoded where it would end the reference")
     func space() {
         let body = Array(
-            "<img srcset='x 1x'><a href='x'><a href=x><a ping='x'><meta http-equiv=refresh content='1;url=x'>".utf8)
+            "<img srcset='x 1x'><a href='x'><a href=x><a ping='x'><meta http-equiv=refresh content='1;url=x'>"
+                .utf8)
         let output = patched(body, Scan(body).table) { _, _ in ",a b," }
         let expected =
             "<img srcset='%2Ca%20b%2C 1x'><a href=',a b,'><a href=,a&#32;b,><a ping=',a%20b,'>"
@@ -117,7 +126,8 @@ import Web
         arguments: [
             [], [(0, 0, "start")], [(0, 3, "")], [(97, 100, "end")], [(100, 100, "behind")],
             [(10, 60, "x")], [(10, 11, String(repeating: "long", count: 20))],
-            [(5, 5, "a"), (5, 9, "b"), (9, 9, "c"), (9, 30, "")], [(0, 100, "all")], [(0, 50, ""), (50, 100, "")],
+            [(5, 5, "a"), (5, 9, "b"), (9, 9, "c"), (9, 30, "")], [(0, 100, "all")],
+            [(0, 50, ""), (50, 100, "")],
             [(1, 2, "same"), (4, 7, "same"), (20, 90, "same")],
         ] as [[(Int, Int, String)]])
     func `every part is the one of the body with its replacements`(changes: [(Int, Int, String)]) {
@@ -141,7 +151,9 @@ import Web
     @Test func `a file that became shorter gives nothing`() {
         let patch = Patch([Patch.Change(2..<3, Array("x".utf8))], of: 10)
         let file = Array("0123".utf8)
-        func read(_ range: Range<Int>) -> [UInt8]? { range.upperBound <= file.count ? Array(file[range]) : nil }
+        func read(_ range: Range<Int>) -> [UInt8]? {
+            range.upperBound <= file.count ? Array(file[range]) : nil
+        }
         #expect(patch.part(0..<4, read: read) == Array("01x3".utf8))
         #expect(patch.part(0..<10, read: read) == nil)
     }
@@ -154,7 +166,8 @@ import Web
     @Test func `links and other changes come out in the order of the body`() {
         let body = Array("<a href=x><b><a href=x>".utf8)
         let changes = [
-            Patch.Change(at: 1, "b"), Patch.Change(8..<8, Array("0".utf8)), Patch.Change(8..<9, Array("lost".utf8)),
+            Patch.Change(at: 1, "b"), Patch.Change(8..<8, Array("0".utf8)),
+            Patch.Change(8..<9, Array("lost".utf8)),
             Patch.Change(10..<13, Array("-".utf8)), Patch.Change(23..<23, Array("!".utf8)),
         ]
         var scanned = Scan(body).table

@@ -8,7 +8,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     var text: SourceText
     /// The document itself, not one inside it: its `<base>` and `<title>` count.
     let isOutermost: Bool
-    /// What a script writes into its document: attributes that stand whole in one of its strings count, and nothing else.
+    /// What a script writes into its document: attributes that stand whole in one of its strings count, and
+    /// nothing else.
     let writing: Writing?
     /// How the content of the last script is read.
     private var scriptFormat = BodyFormat.javaScript
@@ -209,20 +210,23 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if text.context.levels == 0 {
             let body = text.map(range)
             sink.add(
-                attribute: body, name: text.bytes.part(attribute.nameRange), of: text.bytes.part(tag.nameRange),
+                attribute: body, name: text.bytes.part(attribute.nameRange),
+                of: text.bytes.part(tag.nameRange),
                 isUnquoted: attribute.quoting == .unquoted, kind, flags.union(text.flags))
         } else {
             decoded(attribute) { sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags) }
         }
     }
 
-    /// Pages are followed. That a script that could write something does so, nobody knows: what a page would need is a guess.
+    /// Pages are followed. That a script that could write something does so, nobody knows: what a page would
+    /// need is a guess.
     private func add(written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writing: Writing) {
         switch ScriptAddress(text.bytes.part(range)) {
         case .absolute, .rooted: break
         case .dotted, .bare: if writing == .elsewhere { return }
         }
-        sink.add(range, in: text, kind, .scriptMarkup, kind.role == .requisite ? flags.union(.isGuess) : flags)
+        sink.add(
+            range, in: text, kind, .scriptMarkup, kind.role == .requisite ? flags.union(.isGuess) : flags)
     }
 
     /// The value is a list of references.
@@ -294,14 +298,18 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         return reading(method, Self.namesPost)
     }
 
-    /// A button that says so itself, or whose form does: the one around it, or another one by its name, which may be
-    /// anywhere and is taken to be sent with POST.
+    /// A button that says so itself, or whose form does: the one around it, or another one by its name, which
+    /// may be anywhere and is taken to be sent with POST.
     private func isOfPost(_ tag: HTMLTag) -> Bool {
-        if let method = value(vocabulary.attribute.formmethod, of: tag) { return reading(method, Self.namesPost) }
+        if let method = value(vocabulary.attribute.formmethod, of: tag) {
+            return reading(method, Self.namesPost)
+        }
         return value(vocabulary.attribute.form, of: tag) != nil || isInPost == true
     }
 
-    private static func namesPost(_ method: Bytes) -> Bool { method.equals("post") || method.equals("dialog") }
+    private static func namesPost(_ method: Bytes) -> Bool {
+        method.equals("post") || method.equals("dialog")
+    }
 
     /// A link that the scripts of common frameworks send by another method than GET.
     private func isSentByScript(_ tag: HTMLTag) -> Bool {
@@ -325,15 +333,20 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     /// The words of `rel` that matter, those that decide first before the others.
     private static let relations: [(word: StaticString, kind: LinkKind)] = [
-        ("stylesheet", .style), ("icon", .icon), ("apple-touch-icon", .icon), ("apple-touch-icon-precomposed", .icon),
-        ("apple-touch-startup-image", .icon), ("mask-icon", .icon), ("fluid-icon", .icon), ("shortcut", .icon),
+        ("stylesheet", .style), ("icon", .icon), ("apple-touch-icon", .icon),
+        ("apple-touch-icon-precomposed", .icon),
+        ("apple-touch-startup-image", .icon), ("mask-icon", .icon), ("fluid-icon", .icon),
+        ("shortcut", .icon),
         ("manifest", .manifest), ("modulepreload", .module), ("preload", .preload), ("import", .htmlImport),
-        ("serviceworker", .worker), ("compression-dictionary", .data), ("search", .search), ("prefetch", .prefetch),
-        ("prerender", .prefetch), ("preconnect", .origin), ("dns-prefetch", .origin), ("canonical", .canonical),
+        ("serviceworker", .worker), ("compression-dictionary", .data), ("search", .search),
+        ("prefetch", .prefetch),
+        ("prerender", .prefetch), ("preconnect", .origin), ("dns-prefetch", .origin),
+        ("canonical", .canonical),
         ("amphtml", .alternate), ("alternate", .alternate), ("next", .navigation), ("prev", .navigation),
         ("previous", .navigation), ("first", .navigation), ("last", .navigation), ("start", .navigation),
         ("up", .navigation), ("top", .navigation), ("contents", .navigation), ("toc", .navigation),
-        ("index", .navigation), ("chapter", .navigation), ("section", .navigation), ("subsection", .navigation),
+        ("index", .navigation), ("chapter", .navigation), ("section", .navigation),
+        ("subsection", .navigation),
         ("appendix", .navigation), ("bookmark", .navigation), ("author", .about), ("license", .about),
         ("copyright", .about), ("help", .about), ("glossary", .about), ("privacy-policy", .about),
         ("terms-of-service", .about), ("pingback", .ping), ("image_src", .sharing),
@@ -355,7 +368,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         guard let destination = value(vocabulary.attribute.as, of: tag) else { return .preload }
         let kinds: [(StaticString, LinkKind)] = [
             ("script", .script), ("style", .style), ("image", .image), ("font", .font), ("fetch", .data),
-            ("audio", .media), ("video", .media), ("track", .track), ("worker", .worker), ("sharedworker", .worker),
+            ("audio", .media), ("video", .media), ("track", .track), ("worker", .worker),
+            ("sharedworker", .worker),
             ("document", .frame), ("iframe", .frame), ("object", .embed), ("embed", .embed), ("json", .data),
             ("manifest", .manifest),
         ]
@@ -374,10 +388,13 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     /// What `<meta content>` names: the address of a refresh, or a picture that others show for the page.
     func meta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
-        if let directive = value(vocabulary.attribute.httpEquiv, of: tag), reading(directive, { $0.equals("refresh") })
+        if let directive = value(vocabulary.attribute.httpEquiv, of: tag),
+            reading(directive, { $0.equals("refresh") })
         {
             decoded(attribute) { text in
-                guard let range = RefreshDirective(utf8: Span(_unsafeElements: text.bytes))?.urlRange else { return }
+                guard let range = RefreshDirective(utf8: Span(_unsafeElements: text.bytes))?.urlRange else {
+                    return
+                }
                 sink.add(range, in: text, .refresh, .refresh)
             }
             return
@@ -397,10 +414,13 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     private static func isForRobots(_ name: Bytes) -> Bool { name.equals("robots") || name.equals("larder") }
 
     private func robots(_ attribute: HTMLAttribute) {
-        guard isOutermost, !text.flags.contains(.isConditional), attribute.valueRange.count <= 1024 else { return }
+        guard isOutermost, !text.flags.contains(.isConditional), attribute.valueRange.count <= 1024 else {
+            return
+        }
         decoded(attribute) { text in
             let words = String(decoding: text.bytes, as: UTF8.self)
-            sink.table.robots = sink.table.robots.map { $0.utf8.count > 4096 ? $0 : $0 + "," + words } ?? words
+            sink.table.robots =
+                sink.table.robots.map { $0.utf8.count > 4096 ? $0 : $0 + "," + words } ?? words
         }
     }
 
@@ -408,7 +428,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if name.equals("og:url") || name.equals("twitter:url") { return .canonical }
         if name.starts(with: "og:") || name.starts(with: "twitter:") {
             let words: [StaticString] = [
-                "og:image", "og:image:url", "og:image:secure_url", "og:audio", "og:audio:url", "og:audio:secure_url",
+                "og:image", "og:image:url", "og:image:secure_url", "og:audio", "og:audio:url",
+                "og:audio:secure_url",
                 "og:video", "og:video:url", "og:video:secure_url", "twitter:image", "twitter:image:src",
                 "twitter:player", "twitter:player:stream",
             ]
@@ -423,8 +444,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     }
 }
 
-/// Parses a `srcset` as the HTML standard does. A candidate whose descriptors are not understood is kept all the same:
-/// another browser may understand them.
+/// Parses a `srcset` as the HTML standard does. A candidate whose descriptors are not understood is kept all
+/// the same: another browser may understand them.
 enum SourceSet {
     /// Calls with the place of each candidate's address.
     static func forEachAddress(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {

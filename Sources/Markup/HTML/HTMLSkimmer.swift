@@ -1,7 +1,8 @@
-/// Walks the bytes of a document just as the tokenizer of the HTML standard does, and makes nothing of them but places.
+/// Walks the bytes of a document just as the tokenizer of the HTML standard does, and makes nothing of them
+/// but places.
 ///
-/// It knows as much of tree construction as the tokenizer needs: which elements' content is no markup, and what is
-/// foreign content. Scripting counts as off, so the inside of `<noscript>` is markup.
+/// It knows as much of tree construction as the tokenizer needs: which elements' content is no markup, and
+/// what is foreign content. Scripting counts as off, so the inside of `<noscript>` is markup.
 struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
     /// More attributes of one tag than these are passed over.
     private static var attributeLimit: Int { 1024 }
@@ -20,7 +21,8 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
 
     /// Nil where there is nothing to walk.
     init?(
-        _ text: Bytes, _ dialect: MarkupDialect = .html, vocabulary: HTMLVocabulary = .shared, isThorough: Bool = false,
+        _ text: Bytes, _ dialect: MarkupDialect = .html, vocabulary: HTMLVocabulary = .shared,
+        isThorough: Bool = false,
         _ delegate: Delegate
     ) {
         guard let start = text.baseAddress, !text.isEmpty else { return nil }
@@ -101,7 +103,9 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
 
     /// Whether an `annotation-xml` with the attributes of the last tag holds HTML.
     private var isHTMLAnnotation: Bool {
-        guard let encoding = attributes.first(where: { $0.name == vocabulary.attribute.encoding }) else { return false }
+        guard let encoding = attributes.first(where: { $0.name == vocabulary.attribute.encoding }) else {
+            return false
+        }
         let value = Bytes(start: bytes, count: count).part(encoding.valueRange)
         return value.equals("text/html") || value.equals("application/xhtml+xml")
     }
@@ -146,8 +150,8 @@ struct HTMLSkimmer<Delegate: HTMLSkimmerDelegate> {
 protocol HTMLSkimmerDelegate: AnyObject {
     /// A start tag that is complete. The attributes are gone when this returns.
     func skimmed(_ tag: HTMLTag)
-    /// The content of an element whose content is no markup: script, style, title, textarea and so on; in foreign
-    /// content that of script and style, stretch by stretch.
+    /// The content of an element whose content is no markup: script, style, title, textarea and so on; in
+    /// foreign content that of script and style, stretch by stretch.
     func skimmed(content: Range<Int>, of name: UInt8, _ form: HTMLContentForm)
     /// The inside of a comment.
     func skimmed(comment: Range<Int>)
@@ -204,7 +208,8 @@ struct HTMLAttribute {
     var nameRange: Range<Int>
     var valueRange: Range<Int>
 
-    /// The value of the attribute whose known name begins at a place of a tag that was walked before; empty where it has none.
+    /// The value of the attribute whose known name begins at a place of a tag that was walked before; empty
+    /// where it has none.
     static func value(behind name: Int, in text: Bytes) -> Range<Int> {
         guard var skimmer = HTMLSkimmer(text, vocabulary: .shared, SilentDelegate()),
             skimmer.attribute(at: name, true) != nil
@@ -315,7 +320,8 @@ extension HTMLSkimmer {
     @inline(__always)
     private static func endsAttributeName(_ byte: UInt8) -> Bool {
         byte <= 0x3E
-            && (byte == UInt8(ascii: "=") || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/") || byte.isSpace)
+            && (byte == UInt8(ascii: "=") || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "/")
+                || byte.isSpace)
     }
 }
 
@@ -364,13 +370,15 @@ extension HTMLSkimmer {
     private func isName(_ name: UInt8, at start: Int) -> Bool {
         let expected = vocabulary.elements.names[Int(name)]
         guard start + expected.count < count else { return false }
-        for index in 0..<expected.count where bytes[start + index].lowercased != expected[index] { return false }
+        for index in 0..<expected.count where bytes[start + index].lowercased != expected[index] {
+            return false
+        }
         let next = bytes[start + expected.count]
         return next == UInt8(ascii: ">") || next == UInt8(ascii: "/") || next.isSpace
     }
 
-    /// The end of a script: in `<!-- -->` a `<script>` opens a stretch in which `</script>` ends only that stretch
-    /// (script data escaped and double escaped states).
+    /// The end of a script: in `<!-- -->` a `<script>` opens a stretch in which `</script>` ends only that
+    /// stretch (script data escaped and double escaped states).
     private func scriptEnd(_ name: UInt8, from start: Int) -> Int {
         var state = ScriptState.plain
         var dashes = 0
@@ -412,7 +420,8 @@ extension HTMLSkimmer {
         return count
     }
 
-    /// The text of a script or style in foreign content: character references and CDATA sections, up to the next tag.
+    /// The text of a script or style in foreign content: character references and CDATA sections, up to the
+    /// next tag.
     private mutating func foreignText(of name: UInt8, from start: Int) -> Int {
         var index = start
         while index < count {
@@ -430,8 +439,8 @@ extension HTMLSkimmer {
 
     // MARK: - Declarations
 
-    /// Behind `<!`: a comment, CDATA in foreign content, or something that ends at the next `>`: a doctype ends there
-    /// even inside its quotes, as a bogus comment does.
+    /// Behind `<!`: a comment, CDATA in foreign content, or something that ends at the next `>`: a doctype
+    /// ends there even inside its quotes, as a bogus comment does.
     mutating func declaration(at start: Int) -> Int {
         let text = Bytes(start: bytes, count: count)
         if text.starts(with: "--", at: start + 2) { return comment(from: start + 4) }
@@ -457,7 +466,9 @@ extension HTMLSkimmer {
         while true {
             index = bytes.find(UInt8(ascii: ">"), from: index, to: count)
             guard index < count else { return (count, count) }
-            if index - start >= 2, bytes[index - 1] == UInt8(ascii: "]"), bytes[index - 2] == UInt8(ascii: "]") {
+            if index - start >= 2, bytes[index - 1] == UInt8(ascii: "]"),
+                bytes[index - 2] == UInt8(ascii: "]")
+            {
                 return (index - 2, index + 1)
             }
             index += 1

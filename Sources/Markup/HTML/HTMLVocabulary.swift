@@ -1,4 +1,5 @@
-/// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built once.
+/// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built
+/// once.
 struct HTMLVocabulary: Sendable {
     static let shared = HTMLVocabulary()
 
@@ -12,10 +13,12 @@ struct HTMLVocabulary: Sendable {
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
-        var script, style, title, meta, annotation, audio, video, source, track, form, noframes, noembed: UInt8
+        var script, style, title, meta, annotation, audio, video, source, track, form, noframes,
+            noembed: UInt8
     }
     struct Attributes: Sendable {
-        var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype, codebase: UInt8
+        var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype,
+            codebase: UInt8
         var itemprop, href, encoding, crossorigin, form, dataMethod, dataTurboMethod: UInt8
     }
     let element: Elements
@@ -23,10 +26,13 @@ struct HTMLVocabulary: Sendable {
 
     private init() {
         element = Elements(
-            script: elements.number("script"), style: elements.number("style"), title: elements.number("title"),
+            script: elements.number("script"), style: elements.number("style"),
+            title: elements.number("title"),
             meta: elements.number("meta"), annotation: elements.number("annotation-xml"),
-            audio: elements.number("audio"), video: elements.number("video"), source: elements.number("source"),
-            track: elements.number("track"), form: elements.number("form"), noframes: elements.number("noframes"),
+            audio: elements.number("audio"), video: elements.number("video"),
+            source: elements.number("source"),
+            track: elements.number("track"), form: elements.number("form"),
+            noframes: elements.number("noframes"),
             noembed: elements.number("noembed"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
@@ -37,14 +43,17 @@ struct HTMLVocabulary: Sendable {
             codebase: attributes.number("codebase"), itemprop: attributes.number("itemprop"),
             href: attributes.number("href"), encoding: attributes.number("encoding"),
             crossorigin: attributes.number("crossorigin"), form: attributes.number("form"),
-            dataMethod: attributes.number("data-method"), dataTurboMethod: attributes.number("data-turbo-method"))
+            dataMethod: attributes.number("data-method"),
+            dataTurboMethod: attributes.number("data-turbo-method"))
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         for line in lines {
             for element in line.elements.split(separator: " ") where !element.hasSuffix("*") {
                 _ = elements.number(Self.localName(element))
             }
-            for attribute in line.attributes.split(separator: " ") { _ = attributes.number(String(attribute)) }
+            for attribute in line.attributes.split(separator: " ") {
+                _ = attributes.number(String(attribute))
+            }
         }
         traits = elements.names.map { .of(String(decoding: $0, as: UTF8.self)) }
         columns = attributes.names.count
@@ -148,21 +157,26 @@ struct ElementTraits {
     }
 
     static let named = [
-        "script", "title", "textarea", "style", "xmp", "iframe", "noembed", "noframes", "plaintext", "svg", "math",
-        "foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext", "button", "label", "figure",
+        "script", "title", "textarea", "style", "xmp", "iframe", "noembed", "noframes", "plaintext", "svg",
+        "math",
+        "foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext", "button", "label",
+        "figure",
         "section", "article", "nav", "header", "footer", "main", "aside", "g", "path", "symbol", "defs",
     ]
 
     private static let voids = [
-        "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "link", "meta",
+        "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "link",
+        "meta",
         "param",
         "source", "track", "wbr",
     ]
 
     /// The start tags that end foreign content (tree construction, rules for foreign content).
     static let breakouts = [
-        "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2",
-        "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre",
+        "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",
+        "h1", "h2",
+        "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p",
+        "pre",
         "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var",
     ]
 }
@@ -180,7 +194,8 @@ struct NameSet {
     }
 }
 
-/// Numbers for a fixed set of lower-case names, found by a hash that the caller sums up while it walks the name.
+/// Numbers for a fixed set of lower-case names, found by a hash that the caller sums up while it walks the
+/// name.
 struct NameTable {
     private static let bits: UInt32 = 11
 
@@ -225,7 +240,9 @@ struct NameTable {
     private func isEqual(_ number: UInt8, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> Bool {
         names[Int(number)].withUnsafeBufferPointer { name in
             guard name.count == range.count else { return false }
-            for index in 0..<name.count where text[range.lowerBound + index].lowercased != name[index] { return false }
+            for index in 0..<name.count where text[range.lowerBound + index].lowercased != name[index] {
+                return false
+            }
             return true
         }
     }

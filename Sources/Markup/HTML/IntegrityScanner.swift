@@ -1,5 +1,5 @@
-/// Finds what a page says of the content of its scripts, style sheets and preloads: the `integrity` attributes of Subresource
-/// Integrity. One per thread.
+/// Finds what a page says of the content of its scripts, style sheets and preloads: the `integrity`
+/// attributes of Subresource Integrity. One per thread.
 package final class IntegrityScanner {
     /// One attribute, with what `src` or `href` of the same tag leads to.
     package struct Found: Hashable, Sendable {
@@ -24,11 +24,13 @@ package final class IntegrityScanner {
             let link = table.occurrences[mark.link]
             // What stands in a script, a comment or a frame's own document is no tag of the page.
             let isOfPage =
-                link.context.levels == 1 && link.context.inner != .scriptMarkup && !link.flags.contains(.isConditional)
+                link.context.levels == 1 && link.context.inner != .scriptMarkup
+                && !link.flags.contains(.isConditional)
             guard isOfPage else { return nil }
             let integrity = source.withUnsafeBufferPointer { bytes in
                 var value: [UInt8] = []
-                CharacterReferences.decode(bytes.part(HTMLAttribute.value(behind: mark.place, in: bytes)), into: &value)
+                CharacterReferences.decode(
+                    bytes.part(HTMLAttribute.value(behind: mark.place, in: bytes)), into: &value)
                 return value
             }
             return Found(reference: table.reference(link, in: source), integrity: integrity)

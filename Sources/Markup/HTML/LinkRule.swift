@@ -10,7 +10,8 @@ struct LinkRule {
         case css
         /// A whole document: `srcdoc`.
         case document
-        /// An address that a library reads once the element comes near the screen; only when it looks like one.
+        /// An address that a library reads once the element comes near the screen; only when it looks like
+        /// one.
         case lazy
         /// The same, or a CSS value.
         case lazyBackground
@@ -37,7 +38,8 @@ struct LinkRule {
         var isOneReference: Bool {
             switch self {
             case .url, .link, .form, .button, .script, .input: true
-            case .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute, .absoluteWords,
+            case .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute,
+                .absoluteWords,
                 .base, .meta, .parameter, .integrity, .referrerPolicy, .pragma, .metaName:
                 false
             }
@@ -60,8 +62,8 @@ struct LinkRule {
 }
 
 extension LinkRule {
-    /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element, `svg:*` and
-    /// `math:*` for every one in that vocabulary. A later line takes precedence.
+    /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element,
+    /// `svg:*` and `math:*` for every one in that vocabulary. A later line takes precedence.
     ///
     /// `.isCORS` counts where the element says `crossorigin`, and in CSS always.
     struct Line {
@@ -69,7 +71,10 @@ extension LinkRule {
         var attributes: String
         var rule: LinkRule
 
-        init(_ elements: String, _ attributes: String, _ syntax: Syntax, _ kind: LinkKind, _ flags: LinkFlags = []) {
+        init(
+            _ elements: String, _ attributes: String, _ syntax: Syntax, _ kind: LinkKind,
+            _ flags: LinkFlags = []
+        ) {
             self.elements = elements
             self.attributes = attributes
             rule = LinkRule(syntax: syntax, kind: kind, flags: flags)
@@ -90,13 +95,19 @@ extension LinkRule {
         Line(
             "*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image,
             [.isLazy, .isCORS]),
-        Line("*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image, [.isLazy, .isCORS]),
+        Line(
+            "*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image,
+            [.isLazy, .isCORS]),
         Line(
             "*", "data-flickity-lazyload data-zoom-image data-large_image data-retina", .lazy, .image,
             [.isLazy, .isCORS]),
         Line("*", "data-thumb data-image data-img data-poster", .lazy, .image, [.isLazy, .isGuess]),
-        Line("*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image, [.isLazy, .isCORS]),
-        Line("*", "data-bg data-background data-background-image data-bg-image", .lazyBackground, .image, .isLazy),
+        Line(
+            "*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image,
+            [.isLazy, .isCORS]),
+        Line(
+            "*", "data-bg data-background data-background-image data-bg-image", .lazyBackground, .image,
+            .isLazy),
         Line("*", "data-lazy-background data-lazy-bg data-bg-src", .lazyBackground, .image, .isLazy),
         Line("iframe frame embed amp-iframe", "data-src data-lazy-src data-lazy", .lazy, .frame, .isLazy),
         Line("script", "data-src data-lazy-src", .lazy, .script, [.isLazy, .isCORS]),

@@ -3,7 +3,8 @@ enum ScriptPlace {
     /// The mark of a document that runs scripts; nil where no script can stand in front of its own.
     static func mark(in document: Bytes, _ format: BodyFormat) -> DocumentMark? {
         if format.isXMLDocument { return inXML(document).map { DocumentMark(.start, at: $0) } }
-        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate()) else {
+        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate())
+        else {
             return nil
         }
         return skimmer.startMark()
@@ -37,8 +38,8 @@ enum ScriptPlace {
 }
 
 extension HTMLSkimmer {
-    /// Behind `<html>` and `<head>`, or where they would stand: behind the doctype. Without all three it may be a piece of a
-    /// document.
+    /// Behind `<html>` and `<head>`, or where they would stand: behind the doctype. Without all three it may
+    /// be a piece of a document.
     fileprivate mutating func startMark() -> DocumentMark {
         let text = Bytes(start: bytes, count: count)
         var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0

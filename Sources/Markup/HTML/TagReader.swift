@@ -3,9 +3,9 @@ internal import Glibc
 
 /// Has one libxml2 push parser read the attributes that carry a link, many at once.
 ///
-/// Each attribute is queued as a tag of its own, so what was read pairs with what was queued by order. A value that
-/// libxml2 reads otherwise than the HTML standard says is not queued; one that it did not read as expected has no value
-/// here. Both are read by ``ReferenceReader``.
+/// Each attribute is queued as a tag of its own, so what was read pairs with what was queued by order. A
+/// value that libxml2 reads otherwise than the HTML standard says is not queued; one that it did not read as
+/// expected has no value here. Both are read by ``ReferenceReader``.
 final class TagReader {
     /// How an attribute's value comes to be read.
     enum Reading {
@@ -26,8 +26,8 @@ final class TagReader {
     private var fed = 0
     private var memory = TagMemory()
     private var queue = TagQueue()
-    /// What was read: the values one after the other, and where each stands; nil for a tag whose attribute got lost, as
-    /// those of `<head>` do.
+    /// What was read: the values one after the other, and where each stands; nil for a tag whose attribute
+    /// got lost, as those of `<head>` do.
     private var values: [UInt8] = []
     private var places: [Range<Int>?] = []
 
@@ -46,7 +46,9 @@ final class TagReader {
     func add(_ tag: TagMemory.Tag) -> Reading {
         let form = ValueForm(tag.value)
         if form == .plain, memory.holds(tag) { return .asWritten }
-        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else { return .refused }
+        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else {
+            return .refused
+        }
         queue.append(tag, quote: quote, isPlain: form == .plain)
         return .queued(queue.count - 1)
     }
@@ -70,8 +72,9 @@ final class TagReader {
         }
     }
 
-    /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard says:
-    /// control characters, bytes outside of ASCII (it knows one encoding at a time), and most character references.
+    /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard
+    /// says: control characters, bytes outside of ASCII (it knows one encoding at a time), and most character
+    /// references.
     private static func quote(for value: Bytes, _ form: ValueForm) -> UInt8? {
         switch form {
         case .other: return nil
@@ -86,7 +89,9 @@ final class TagReader {
 
     /// A reference that HTML 4 and the HTML standard read alike.
     private static func isCommonReference(_ value: Bytes, at start: Int) -> Bool {
-        for reference: StaticString in ["&amp;", "&lt;", "&gt;", "&quot;", "&#38;", "&#39;", "&#x27;", "&#34;"]
+        for reference: StaticString in [
+            "&amp;", "&lt;", "&gt;", "&quot;", "&#38;", "&#39;", "&#x27;", "&#34;",
+        ]
         where value.starts(with: reference, at: start) {
             return true
         }
@@ -103,7 +108,8 @@ final class TagReader {
         let status = bytes.withUnsafeBytes {
             htmlParseChunk(parser, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count), 0)
         }
-        // A tag more or less than queued, or an error that is more than a complaint: the pairs cannot be trusted.
+        // A tag more or less than queued, or an error that is more than a complaint: the pairs cannot be
+        // trusted.
         let isBroken = status == XML_ERR_NO_MEMORY.rawValue || parser.pointee.instate == XML_PARSER_EOF
         if isBroken || places.count != queue.count {
             places.removeAll(keepingCapacity: true)
@@ -113,7 +119,9 @@ final class TagReader {
         values.withUnsafeBufferPointer { values in
             for (number, place) in places.enumerated() {
                 guard let place else { continue }
-                queue.withPlainTag(number) { if values.part(place).isEqual(to: $0.value) { memory.remember($0) } }
+                queue.withPlainTag(number) {
+                    if values.part(place).isEqual(to: $0.value) { memory.remember($0) }
+                }
             }
         }
     }
@@ -165,11 +173,11 @@ final class TagReader {
     }
 }
 
-/// Which kinds of tags libxml2 has read with a plain value, and read just as it is written: what it made of one such
-/// value it makes of all, for nothing in them stands for anything else.
+/// Which kinds of tags libxml2 has read with a plain value, and read just as it is written: what it made of
+/// one such value it makes of all, for nothing in them stands for anything else.
 ///
-/// On the Python docs and on rustdoc's std 99 of 100 link attributes need no further reading. A fixed table: a tag takes
-/// the place of another with the same hash.
+/// On the Python docs and on rustdoc's std 99 of 100 link attributes need no further reading. A fixed table:
+/// a tag takes the place of another with the same hash.
 struct TagMemory: ~Copyable {
     private static let slotCount = 256
     private static let slotSize = 32
@@ -197,8 +205,8 @@ struct TagMemory: ~Copyable {
         fileprivate var slot: Int { Int(truncatingIfNeeded: attribute.hash(element.hash(0)) >> 56) }
     }
 
-    /// Whether libxml2 read a plain value of this element's attribute as it is written. An empty slot holds no tag: each
-    /// has an element.
+    /// Whether libxml2 read a plain value of this element's attribute as it is written. An empty slot holds
+    /// no tag: each has an element.
     func holds(_ tag: Tag) -> Bool {
         guard tag.fits else { return false }
         let slot = slots + tag.slot * Self.slotSize
@@ -212,7 +220,8 @@ struct TagMemory: ~Copyable {
     }
 
     mutating func remember(_ tag: Tag) {
-        guard tag.fits, let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress else { return }
+        guard tag.fits, let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress
+        else { return }
         let slot = slots + tag.slot * Self.slotSize
         slot.storeBytes(of: UInt8(tag.element.count), as: UInt8.self)
         slot.storeBytes(of: UInt8(tag.attribute.count), toByteOffset: 1, as: UInt8.self)
@@ -280,7 +289,8 @@ struct TagQueue {
         bytes.withUnsafeBufferPointer {
             body(
                 TagMemory.Tag(
-                    element: $0.part(item.element), attribute: $0.part(item.attribute), value: $0.part(item.value)))
+                    element: $0.part(item.element), attribute: $0.part(item.attribute),
+                    value: $0.part(item.value)))
         }
     }
 }

@@ -1,4 +1,5 @@
-/// What a bundle's loader is made of, gathered while the bundle is scanned: where its files lie and how they are named.
+/// What a bundle's loader is made of, gathered while the bundle is scanned: where its files lie and how they
+/// are named.
 struct ChunkLoader {
     /// Where the files of the bundle are loaded from.
     enum PublicPath {
@@ -55,7 +56,9 @@ struct ChunkLoader {
             guard callers <= Limit.callers else { continue }
             // Chunks without a name or a hash of their own: only the calls tell them.
             for chunk in calls where links.count < Limit.links && !chunks.contains(chunk) {
-                guard let name = names.name(of: chunk), let link = link(name), link.kind != .style else { continue }
+                guard let name = names.name(of: chunk), let link = link(name), link.kind != .style else {
+                    continue
+                }
                 links.insert(ImpliedLink(link.reference, link.kind, .isGuess, from: link.base))
             }
         }
@@ -65,7 +68,8 @@ struct ChunkLoader {
     private func link(_ name: [UInt8]) -> ImpliedLink? {
         // A template without a value, or the hash of no content at all: there is no such file.
         let text = String(decoding: name, as: UTF8.self)
-        guard !name.contains(where: \.isSpace), !text.contains("31d6cfe0d16ae931"), !text.contains("undefined"),
+        guard !name.contains(where: \.isSpace), !text.contains("31d6cfe0d16ae931"),
+            !text.contains("undefined"),
             let kind = name.withUnsafeBufferPointer({ ScriptScanner.kind(ofFile: $0) })
         else { return nil }
         switch publicPath {
@@ -75,7 +79,8 @@ struct ChunkLoader {
             let prefix = String(decoding: path, as: UTF8.self)
             switch path.withUnsafeBufferPointer({ ScriptAddress($0) }) {
             case .absolute, .rooted: return ImpliedLink(prefix + text, kind)
-            // Relative to the page, which the script does not know; it is hardly ever somewhere else than the build.
+            // Relative to the page, which the script does not know; it is hardly ever somewhere else than the
+            // build.
             case .dotted: return ImpliedLink(prefix + text, kind, .isGuess, from: .build)
             case .bare: break
             }
@@ -89,9 +94,10 @@ struct ChunkLoader {
     }
 }
 
-// Webpack and Rspack keep what their loader needs as properties of one function, whatever it is called: `p` is the public
-// path, `u` makes the name of a chunk's script, `miniCssF` and `k` that of its stylesheet, `e` loads a chunk. Webpack 4 has
-// no `u`: it puts `p + "js/" + …` together where it loads. `p + "media/a.png"` is a file that a module imports.
+// Webpack and Rspack keep what their loader needs as properties of one function, whatever it is called: `p`
+// is the public path, `u` makes the name of a chunk's script, `miniCssF` and `k` that of its stylesheet, `e`
+// loads a chunk. Webpack 4 has no `u`: it puts `p + "js/" + …` together where it loads. `p + "media/a.png"`
+// is a file that a module imports.
 extension ScriptScanner {
     /// A name behind a dot that may be one of those.
     mutating func loaderProperty(_ range: Range<Int>) {
@@ -173,7 +179,9 @@ extension ScriptScanner {
     /// `.replace(/…/, "/")` in front of the assignment: what cuts the file from the script's own address.
     private var isOwnFolder: Bool {
         let text = lexer.before(5)
-        guard lexer.mark(before: 4) == UInt8(ascii: ")"), text >= 0, text + 2 < lexer.count else { return false }
+        guard lexer.mark(before: 4) == UInt8(ascii: ")"), text >= 0, text + 2 < lexer.count else {
+            return false
+        }
         return lexer.bytes[text + 1] == UInt8(ascii: "/") && lexer.bytes[text + 2] == lexer.bytes[text]
     }
 
@@ -185,7 +193,8 @@ extension ScriptScanner {
 
     /// `.e(12)`, `.e("name")`
     mutating func loaderCall(_ chunk: Range<Int>) {
-        guard lexer.mark(before: 1) == UInt8(ascii: "("), lexer.name(before: 2, is: "e"), lexer.isProperty(2) else {
+        guard lexer.mark(before: 1) == UInt8(ascii: "("), lexer.name(before: 2, is: "e"), lexer.isProperty(2)
+        else {
             return
         }
         loader.add(call: ChunkNamesParser.number(text.bytes.part(chunk)))
@@ -194,7 +203,8 @@ extension ScriptScanner {
     /// The place behind an `=` that assigns.
     private func behindEquals() -> Int? {
         let next = lexer.trivia(from: lexer.index)
-        guard next + 1 < lexer.count, lexer.bytes[next] == UInt8(ascii: "="), lexer.bytes[next + 1] != UInt8(ascii: "=")
+        guard next + 1 < lexer.count, lexer.bytes[next] == UInt8(ascii: "="),
+            lexer.bytes[next + 1] != UInt8(ascii: "=")
         else {
             return nil
         }

@@ -22,7 +22,9 @@ indirect enum ChunkNames {
         case .sum(let parts):
             var name: [UInt8] = []
             for part in parts {
-                guard let text = part.name(of: chunk), name.count + text.count <= Self.maximalLength else { return nil }
+                guard let text = part.name(of: chunk), name.count + text.count <= Self.maximalLength else {
+                    return nil
+                }
                 name.append(contentsOf: text)
             }
             return name
@@ -62,7 +64,8 @@ indirect enum ChunkNames {
     }
 }
 
-/// Reads the small part of JavaScript in which bundlers write the names of chunks: texts, tables, sums, choices.
+/// Reads the small part of JavaScript in which bundlers write the names of chunks: texts, tables, sums,
+/// choices.
 ///
 /// Anything else ends the reading, so that it never goes far in a script that is no bundle.
 struct ChunkNamesParser {
@@ -230,7 +233,8 @@ struct ChunkNamesParser {
             case .name: key = Array(bytes[token.range])
             case .number: key = Self.number(bytes.part(token.range))
             case .string: ScriptText.unescape(bytes.part(token.range), into: &key)
-            case .mark, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap, .end: return nil
+            case .mark, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap, .end:
+                return nil
             }
             advance()
             guard take(":"), token.kind == .string || token.kind == .template || token.kind == .number else {

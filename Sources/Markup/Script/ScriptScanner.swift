@@ -1,11 +1,12 @@
 /// Finds the links of a script: what its imports, workers and loading calls name.
 ///
 /// Which base applies:
-/// - What a module imports and what is resolved against `import.meta.url` is relative to the script, and certain.
-/// - What `fetch`, `Worker` and their like name is relative to the document that runs the script. In a script inside a
-///   document that is the base of its other links too. A script of its own does not know the document, and often several
-///   use it: there only what starts with a slash (a guess, as the document may be of another origin) or names an origin is
-///   a link, the rest is left out.
+/// - What a module imports and what is resolved against `import.meta.url` is relative to the script, and
+///   certain.
+/// - What `fetch`, `Worker` and their like name is relative to the document that runs the script. In a script
+///   inside a document that is the base of its other links too. A script of its own does not know the
+///   document, and often several use it: there only what starts with a slash (a guess, as the document may be
+///   of another origin) or names an origin is a link, the rest is left out.
 /// - What `importScripts` names is relative to the worker, which is the script.
 struct ScriptScanner {
     let text: SourceText
@@ -78,7 +79,9 @@ struct ScriptScanner {
             if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
         default: break
         }
-        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) { written(literal) }
+        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) {
+            written(literal)
+        }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { asset(literal) }
     }
 
@@ -88,7 +91,8 @@ struct ScriptScanner {
         case UInt8(ascii: "/"): true
         case UInt8(ascii: "s"): range.count > 7 && lexer.bytes[range.lowerBound + 6] == UInt8(ascii: "/")
         default:
-            lexer.bytes[range.upperBound - 1] == UInt8(ascii: "m") && ScriptScanner.isProgram(text.bytes.part(range))
+            lexer.bytes[range.upperBound - 1] == UInt8(ascii: "m")
+                && ScriptScanner.isProgram(text.bytes.part(range))
         }
     }
 
@@ -145,7 +149,8 @@ enum ScriptAddress {
 // MARK: - What calls and assignments load
 
 extension ScriptScanner {
-    /// The source of a static import or of an export. The name of a package is no address: only an import map makes it one.
+    /// The source of a static import or of an export. The name of a package is no address: only an import map
+    /// makes it one.
     mutating func imported(_ literal: ScriptLiteral) {
         guard address(literal) != .bare else { return }
         add(literal, importedKind(lexer.trivia(from: lexer.index)))
@@ -156,7 +161,9 @@ extension ScriptScanner {
         guard isWhole(literal) else { return }
         switch lexer.mark(before: 2) {
         case UInt8(ascii: "i"):
-            if lexer.name(before: 2, is: "import"), !lexer.isProperty(2) || lexer.name(before: 4, is: "System") {
+            if lexer.name(before: 2, is: "import"),
+                !lexer.isProperty(2) || lexer.name(before: 4, is: "System")
+            {
                 guard address(literal) != .bare else { return }
                 imported = literal.range.count <= ChunkNames.maximalLength ? literal.range : nil
                 add(literal, importedKind(behindComma()))
@@ -170,18 +177,25 @@ extension ScriptScanner {
         case UInt8(ascii: "W"):
             if lexer.name(before: 2, is: "Worker"), isConstructed(2) { add(ofDocument: literal, .worker) }
         case UInt8(ascii: "S"):
-            if lexer.name(before: 2, is: "SharedWorker"), isConstructed(2) { add(ofDocument: literal, .worker) }
-        case UInt8(ascii: "r"):
-            if lexer.name(before: 2, is: "register"), lexer.isProperty(2), lexer.name(before: 4, is: "serviceWorker") {
+            if lexer.name(before: 2, is: "SharedWorker"), isConstructed(2) {
                 add(ofDocument: literal, .worker)
-            } else if lexer.name(before: 2, is: "resolve"), lexer.isProperty(2), lexer.name(before: 4, is: "meta"),
+            }
+        case UInt8(ascii: "r"):
+            if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
+                lexer.name(before: 4, is: "serviceWorker")
+            {
+                add(ofDocument: literal, .worker)
+            } else if lexer.name(before: 2, is: "resolve"), lexer.isProperty(2),
+                lexer.name(before: 4, is: "meta"),
                 lexer.name(before: 6, is: "import"), address(literal) != .bare
             {
                 add(literal, .module, .isGuess)
             }
         case UInt8(ascii: "a"):
             // Worklets.
-            if lexer.name(before: 2, is: "addModule"), lexer.isProperty(2) { add(ofDocument: literal, .worker) }
+            if lexer.name(before: 2, is: "addModule"), lexer.isProperty(2) {
+                add(ofDocument: literal, .worker)
+            }
         case UInt8(ascii: "f"):
             if lexer.name(before: 2, is: "fetch"), isGlobal(2), !sendsData() {
                 add(ofDocument: literal, .data, .isGuess)
@@ -203,11 +217,14 @@ extension ScriptScanner {
             return
         }
         // open("GET", "…")
-        guard lexer.mark(before: 3) == UInt8(ascii: "("), lexer.name(before: 4, is: "open"), lexer.isProperty(4) else {
+        guard lexer.mark(before: 3) == UInt8(ascii: "("), lexer.name(before: 4, is: "open"),
+            lexer.isProperty(4)
+        else {
             return
         }
         let method = lexer.before(2) + 1
-        let isReading = lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
+        let isReading =
+            lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
         if isReading, isWhole(literal) { add(ofDocument: literal, .data, .isGuess) }
     }
 
@@ -221,7 +238,8 @@ extension ScriptScanner {
 
     /// Whether a call that is open is `document.write` or `writeln`, by where its name starts.
     private func isWriting(_ start: Int) -> Bool {
-        guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"), lexer.bytes[start - 1] == UInt8(ascii: "."),
+        guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"),
+            lexer.bytes[start - 1] == UInt8(ascii: "."),
             lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
         else { return false }
         return text.bytes.part(start - 9..<start).equals("document.")
@@ -230,7 +248,9 @@ extension ScriptScanner {
     /// The markup in a string that is written into the document, or in a part of it.
     func written(_ literal: ScriptLiteral) {
         guard text.bytes.part(literal.range).contains(UInt8(ascii: "<")) else { return }
-        text.withUnescaped(literal.range) { HTMLScanner.scan(written: $0, sink, isInline ? .inside : .elsewhere) }
+        text.withUnescaped(literal.range) {
+            HTMLScanner.scan(written: $0, sink, isInline ? .inside : .elsewhere)
+        }
     }
 
     // MARK: Details of calls
@@ -258,7 +278,8 @@ extension ScriptScanner {
                 lexer.mark(before: 4) == UInt8(ascii: "(") && lexer.name(before: 3, is: "new")
                 && Self.workers.contains { lexer.name(before: 5, is: $0) }
             // `new URL(".", import.meta.url)` asks for a folder, and loads nothing by itself.
-            let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(lexer.bytes[literal.range.upperBound - 1])
+            let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(
+                lexer.bytes[literal.range.upperBound - 1])
             add(literal, isWorker ? .worker : kind(ofFile: literal, else: .data), isFolder ? .isGuess : [])
         } else if let kind = Self.kind(ofFile: text.bytes.part(literal.range)) {
             // What bundlers write for it in classic scripts and in classic workers.
@@ -332,7 +353,8 @@ extension ScriptScanner {
     // MARK: - Files and assets
 
     /// A string that is the address of a file and nothing else, by no rule but its look:
-    /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where the site will stand;
+    /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where
+    ///   the site will stand;
     /// - `"static/chunks/12-ab.js"`: the files of a build by Next.js or webpack, from its folder;
     /// - `"app.wasm"`: what a compiled program loads from beside its script.
     mutating func asset(_ literal: ScriptLiteral) {
@@ -354,7 +376,8 @@ extension ScriptScanner {
         }
     }
 
-    /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used as one.
+    /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used
+    /// as one.
     private func fileKind(_ address: Bytes) -> LinkKind? {
         guard let kind = Self.kind(ofFile: address), kind.role == .requisite, isValue,
             address.allSatisfy(Self.isPathByte)
@@ -377,18 +400,24 @@ extension ScriptScanner {
 
     static var maximalImplied: Int { 65_536 }
 
-    /// Whether the literal is what is assigned, listed or returned, rather than an operand, or what another text is searched
-    /// for.
+    /// Whether the literal is what is assigned, listed or returned, rather than an operand, or what another
+    /// text is searched for.
     private var isValue: Bool {
         switch lexer.mark(before: 1) {
         case UInt8(ascii: "="):
             let mark = lexer.before(2)
             guard mark >= 0, mark + 1 == lexer.before(1) else { break }
-            if [UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "+")].contains(lexer.bytes[mark]) { return false }
-        case UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "?"), UInt8(ascii: "|"): break
+            if [UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "+")].contains(lexer.bytes[mark]) {
+                return false
+            }
+        case UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "?"), UInt8(ascii: "|"):
+            break
         case UInt8(ascii: "("):
-            // What a function is called with that stands there itself, or what finds a file beside the script.
-            if lexer.mark(before: 2) != UInt8(ascii: "}"), !lexer.name(before: 2, is: "locateFile") { return false }
+            // What a function is called with that stands there itself, or what finds a file beside the
+            // script.
+            if lexer.mark(before: 2) != UInt8(ascii: "}"), !lexer.name(before: 2, is: "locateFile") {
+                return false
+            }
         case UInt8(ascii: "r"): if !lexer.name(before: 1, is: "return") { return false }
         default: return false
         }
@@ -412,11 +441,13 @@ extension ScriptScanner {
     }
 
     private static let kinds: [(StaticString, LinkKind)] = [
-        ("js", .script), ("mjs", .module), ("css", .style), ("png", .image), ("jpg", .image), ("jpeg", .image),
+        ("js", .script), ("mjs", .module), ("css", .style), ("png", .image), ("jpg", .image),
+        ("jpeg", .image),
         ("gif", .image), ("webp", .image), ("avif", .image), ("svg", .image), ("bmp", .image), ("ico", .icon),
         ("woff2", .font), ("woff", .font), ("ttf", .font), ("otf", .font), ("eot", .font), ("mp4", .media),
         ("webm", .media), ("ogv", .media), ("mp3", .media), ("ogg", .media), ("m4a", .media), ("wav", .media),
-        ("flac", .media), ("vtt", .track), ("m3u8", .playlist), ("mpd", .playlist), ("webmanifest", .manifest),
+        ("flac", .media), ("vtt", .track), ("m3u8", .playlist), ("mpd", .playlist),
+        ("webmanifest", .manifest),
         ("json", .data), ("wasm", .data), ("html", .page), ("htm", .page),
     ]
 

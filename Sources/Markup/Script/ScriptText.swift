@@ -1,6 +1,7 @@
 /// The escapes of strings in scripts and in JSON.
 enum ScriptText {
-    /// Undoes the escapes of the inside of a string, of a template without substitutions, or of a JSON string.
+    /// Undoes the escapes of the inside of a string, of a template without substitutions, or of a JSON
+    /// string.
     static func unescape(_ bytes: Bytes, into output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {
@@ -14,7 +15,8 @@ enum ScriptText {
         }
     }
 
-    /// Undoes the escape that starts with the backslash at `index`, behind which is something, and goes behind it.
+    /// Undoes the escape that starts with the backslash at `index`, behind which is something, and goes
+    /// behind it.
     static func unescape(_ bytes: Bytes, _ index: inout Int, into output: inout [UInt8]) {
         let mark = bytes[index + 1]
         index += 2
@@ -72,7 +74,9 @@ enum ScriptText {
     private static func octal(_ bytes: Bytes, _ index: inout Int) -> UInt32 {
         var value: UInt32 = 0
         var count = 0
-        while index < bytes.count, count < 3, 0x30...0x37 ~= bytes[index], value * 8 + bytes[index].hexValue < 256 {
+        while index < bytes.count, count < 3, 0x30...0x37 ~= bytes[index],
+            value * 8 + bytes[index].hexValue < 256
+        {
             value = value * 8 + bytes[index].hexValue
             index += 1
             count += 1
@@ -90,7 +94,8 @@ enum ScriptText {
         }
     }
 
-    /// Appends one byte of a reference for a JSON string. `<` is escaped as well: `</script` must not come about.
+    /// Appends one byte of a reference for a JSON string. `<` is escaped as well: `</script` must not come
+    /// about.
     static func escapeJSON(_ byte: UInt8, into output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\\"), UInt8(ascii: "\""):

@@ -1,7 +1,8 @@
 internal import Markup
 internal import Web
 
-/// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share it.
+/// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share
+/// it.
 final class Answer: Sendable {
     let status: Int
     /// Head and body in one piece, so that one call sends them.
@@ -56,7 +57,8 @@ final class Answer: Sendable {
         _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
     ) -> Answer {
         Answer(
-            status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields, body: Array(text.utf8),
+            status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields,
+            body: Array(text.utf8),
             sharing: sharing)
     }
 
@@ -64,7 +66,8 @@ final class Answer: Sendable {
         _ status: Int, _ html: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
     ) -> Answer {
         Answer(
-            status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields, body: Array(html.utf8),
+            status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields,
+            body: Array(html.utf8),
             sharing: sharing)
     }
 
@@ -73,7 +76,9 @@ final class Answer: Sendable {
         to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
         sharing: Sharing = .own
     ) -> Answer {
-        Answer(status: keepsMethod ? 307 : 302, fields: [("Location", location)] + fields, body: [], sharing: sharing)
+        Answer(
+            status: keepsMethod ? 307 : 302, fields: [("Location", location)] + fields, body: [],
+            sharing: sharing)
     }
 
     private static func validators(

@@ -1,7 +1,8 @@
-/// Takes the body of a request out of the bytes behind its head. A pure value: it is given bytes as they come.
+/// Takes the body of a request out of the bytes behind its head. A pure value: it is given bytes as they
+/// come.
 ///
-/// Chunks are read by RFC 9112 §7.1, strictly: what ends a line is CRLF and nothing else, since servers have been talked
-/// into reading one request as two by ends that others did not see.
+/// Chunks are read by RFC 9112 §7.1, strictly: what ends a line is CRLF and nothing else, since servers have
+/// been talked into reading one request as two by ends that others did not see.
 package struct BodyReader {
     package enum Progress: Equatable {
         /// Everything is taken, and more is needed.
@@ -38,7 +39,8 @@ package struct BodyReader {
         aroundLimit = limits.trailerByteCount
     }
 
-    /// Appends what is of the body, and moves the position behind what was taken: not beyond the end of the request.
+    /// Appends what is of the body, and moves the position behind what was taken: not beyond the end of the
+    /// request.
     package mutating func read(
         _ bytes: UnsafeBufferPointer<UInt8>, from position: inout Int, into body: inout [UInt8]
     ) -> Progress {

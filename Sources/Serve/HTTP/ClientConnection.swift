@@ -74,7 +74,8 @@ final class ClientConnection {
         return received.isEmpty ? .request : .head
     }
 
-    /// Sends an answer that stands in memory, as it is; what the socket does not take at once goes into the queue.
+    /// Sends an answer that stands in memory, as it is; what the socket does not take at once goes into the
+    /// queue.
     func sendAtOnce(_ answer: Answer, now: Int64) {
         var sent = 0
         if queue.isEmpty {
@@ -136,8 +137,8 @@ final class ClientConnection {
         return progress != .broken
     }
 
-    /// Tells the client that no more comes. Closing at once would be a reset to one that is still sending, and might
-    /// cost it the last answer. False when the connection is of no more use.
+    /// Tells the client that no more comes. Closing at once would be a reset to one that is still sending,
+    /// and might cost it the last answer. False when the connection is of no more use.
     func linger(now: Int64) -> Bool {
         patience.wait(for: .end, now: now)
         (received, upload) = ([], nil)
@@ -281,7 +282,8 @@ final class OpenFile {
         patch = body.patch
         guard descriptor >= 0 else { return nil }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size == body.patch?.sourceByteCount ?? body.byteCount else {
+        guard fstat(descriptor, &status) == 0, status.st_size == body.patch?.sourceByteCount ?? body.byteCount
+        else {
             return nil
         }
     }

@@ -204,7 +204,8 @@ final class EventLoop {
         watchListeners()
     }
 
-    /// Takes new clients again, after there was no descriptor for another one. What fails is tried again at the next look.
+    /// Takes new clients again, after there was no descriptor for another one. What fails is tried again at
+    /// the next look.
     private func watchListeners() {
         guard !listeners.areWatched, stopDeadline == nil else { return }
         _ = listeners.watch()
@@ -235,7 +236,8 @@ struct ClientTable {
 
     mutating func insert(_ client: ClientConnection) {
         let index = Int(client.descriptor)
-        // Descriptors are the smallest free numbers, so the table is no larger than the most clients there ever were.
+        // Descriptors are the smallest free numbers, so the table is no larger than the most clients there
+        // ever were.
         if index >= places.count { places += Array(repeating: nil, count: index + 1 - places.count) }
         if places[index] == nil { count += 1 }
         places[index] = client

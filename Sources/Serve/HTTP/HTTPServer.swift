@@ -25,7 +25,9 @@ final class HTTPServer: Sendable {
         let stop = try StopSignal()
         var loops: [Lent] = []
         for group in listeners {
-            loops.append(Lent(loop: try EventLoop(group, stop: stop, limits: limits, responder: try responder(chosen))))
+            loops.append(
+                Lent(loop: try EventLoop(group, stop: stop, limits: limits, responder: try responder(chosen)))
+            )
         }
         var threads: [NamedThread] = []
         for (number, lent) in loops.enumerated() {
@@ -42,8 +44,8 @@ final class HTTPServer: Sendable {
         running = Gate(.threads(threads))
     }
 
-    /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread, and as
-    /// often as one likes.
+    /// Stops taking clients, ends what is under way, and returns when every thread is done. From any thread,
+    /// and as often as one likes.
     func stopAndWait() {
         stop.give()
         let threads: [NamedThread] = running.wait { running in
@@ -77,7 +79,8 @@ final class HTTPServer: Sendable {
     private static func listeners(
         on address: ListenAddress, chosen port: UInt16, threadCount: Int
     ) throws(ServerError) -> [[ListeningSocket]] {
-        // Listeners that share a port would also share it with another server of this user, so the first ask alone.
+        // Listeners that share a port would also share it with another server of this user, so the first ask
+        // alone.
         let chosen = try ListeningSocket.all(on: address, port: port, isShared: false)[0].port
         var listeners: [[ListeningSocket]] = []
         for _ in 0..<threadCount {

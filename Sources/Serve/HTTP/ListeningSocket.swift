@@ -43,11 +43,14 @@ final class ListeningSocket: Sendable {
         var sockets: [ListeningSocket] = []
         for host in address.hosts {
             do throws(ServerError) {
-                sockets.append(try ListeningSocket(host, port: sockets.first?.port ?? port, isShared: isShared))
+                sockets.append(
+                    try ListeningSocket(host, port: sockets.first?.port ?? port, isShared: isShared))
             } catch {
-                // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case: browsers
-                // ask the IPv6 address of localhost first.
-                guard !sockets.isEmpty, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else { throw error }
+                // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case:
+                // browsers ask the IPv6 address of localhost first.
+                guard !sockets.isEmpty, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else {
+                    throw error
+                }
             }
         }
         return sockets
@@ -89,7 +92,8 @@ extension ServerError {
     init(listening port: UInt16, on host: ListenAddress.Host, _ code: Int32) {
         switch code {
         case EADDRNOTAVAIL:
-            self.init("listen on \(host.text): choose an address of this machine with --listen, or none", code)
+            self.init(
+                "listen on \(host.text): choose an address of this machine with --listen, or none", code)
         case EADDRINUSE, EACCES:
             self.init(listening: port, code)
         default:
@@ -117,8 +121,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Reads `192.0.2.1`, `2001:db8::1`, the same in brackets, `localhost` for both loopback addresses, and `*` for every
-    /// address that the machine has. Nil for anything else: names are not looked up.
+    /// Reads `192.0.2.1`, `2001:db8::1`, the same in brackets, `localhost` for both loopback addresses, and
+    /// `*` for every address that the machine has. Nil for anything else: names are not looked up.
     package init?(_ text: String) {
         switch text {
         case "localhost": self = .loopback
@@ -158,7 +162,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
         hosts.contains { $0.text == "0.0.0.0" || $0.text == "::" }
     }
 
-    /// The addresses by which others reach it, as they stand in a URL: its own, or those that the machine has now.
+    /// The addresses by which others reach it, as they stand in a URL: its own, or those that the machine has
+    /// now.
     package var reachable: [String] {
         guard isEverywhere else { return hosts.map(Self.inURL) }
         let families = hosts.map { host in
@@ -181,7 +186,8 @@ package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
 
 /// The addresses that this machine has.
 enum MachineAddresses {
-    /// Those of interfaces that are up, loopback and link-local ones left out: browsers cannot be led to the latter.
+    /// Those of interfaces that are up, loopback and link-local ones left out: browsers cannot be led to the
+    /// latter.
     static func current(_ families: [Int32]) -> [ListenAddress.Host] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }

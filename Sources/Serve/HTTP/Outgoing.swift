@@ -35,17 +35,21 @@ struct Outgoing {
             self.init(answer, ownFields: ownFields, withBody: withBody)
         case .notModified:
             // §15.4.5: what speaks of the body is known to the client already.
-            let known: [StaticString] = answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
+            let known: [StaticString] =
+                answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
             self.init(answer, 304, without: known, ownFields, pieces: [])
         case .failed:
             self.init(answer, 412, without: Self.ofBody + Self.validators, ownFields + Self.empty, pieces: [])
         case .unsatisfiable:
             let line = range(ContentRange(range: nil, total: total))
             self.init(
-                answer, 416, without: Self.ofBody + Self.validators, ownFields + line.utf8 + Self.empty, pieces: [])
+                answer, 416, without: Self.ofBody + Self.validators, ownFields + line.utf8 + Self.empty,
+                pieces: [])
         case .parts(let parts):
             if parts.count == 1 {
-                let lines = range(ContentRange(range: parts[0], total: total)) + "Content-Length: \(parts[0].count)\r\n"
+                let lines =
+                    range(ContentRange(range: parts[0], total: total))
+                    + "Content-Length: \(parts[0].count)\r\n"
                 self.init(
                     answer, 206, without: Self.ofLength, ownFields + lines.utf8, pieces: [.body(parts[0])])
             } else {
@@ -72,12 +76,14 @@ struct Outgoing {
             Content-Type: multipart/byteranges; boundary=\(boundary)\r
             Content-Length: \(byteCount + end.count)\r\n
             """
-        self.init(answer, 206, without: Self.ofLength + ["content-type"], ownFields + lines.utf8, pieces: pieces)
+        self.init(
+            answer, 206, without: Self.ofLength + ["content-type"], ownFields + lines.utf8, pieces: pieces)
     }
 
     /// The answer's head with another status, without some of its lines and with others.
     private init(
-        _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>, pieces: [Piece]
+        _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>,
+        pieces: [Piece]
     ) {
         self.answer = answer
         var head = Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
@@ -93,12 +99,14 @@ struct Outgoing {
     private static let empty = Array("Content-Length: 0\r\n".utf8)
     private static let ofLength: [StaticString] = ["content-length"]
     private static let ofBody: [StaticString] = [
-        "content-length", "content-type", "content-encoding", "content-language", "content-range", "accept-ranges",
+        "content-length", "content-type", "content-encoding", "content-language", "content-range",
+        "accept-ranges",
     ]
     private static let validators: [StaticString] = ["etag", "last-modified"]
 }
 
-/// What of an answer a request is to get, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure value.
+/// What of an answer a request is to get, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure
+/// value.
 enum Selection: Equatable {
     case whole
     /// 304
@@ -117,9 +125,12 @@ enum Selection: Equatable {
     ///   - fields: those of the request.
     ///   - now: when the answer is given, should it not say itself when it was made.
     ///   - role: a cache goes by the date of an answer that tells no other (RFC 9111, section 4.3.2).
-    init(of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate, as role: Preconditions.Role = .origin) {
-        // §13.2.1: a condition counts only where the answer would be a success without it. Whoever answers 206 has
-        // looked at the range already.
+    init(
+        of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate,
+        as role: Preconditions.Role = .origin
+    ) {
+        // §13.2.1: a condition counts only where the answer would be a success without it. Whoever answers
+        // 206 has looked at the range already.
         guard (200..<300).contains(answer.status), answer.status != 206 else {
             self = .whole
             return
@@ -137,7 +148,8 @@ enum Selection: Equatable {
         case .failed: self = .failed
         case .proceed:
             // §14.2: only GET has ranges.
-            guard method == "GET", answer.status == 200, let text = fields["Range"], let ranges = ByteRanges(text),
+            guard method == "GET", answer.status == 200, let text = fields["Range"],
+                let ranges = ByteRanges(text),
                 conditions.allowsRange(of: validator, date: answer.date ?? now)
             else {
                 self = .whole
@@ -177,7 +189,9 @@ enum Selection: Equatable {
 extension Answer {
     /// When it was made, if it says so.
     var date: HTTPDate? {
-        guard hasDate, let line = HeadLines(self).first(where: { HeadLines.isNamed($0, ["date"]) }) else { return nil }
+        guard hasDate, let line = HeadLines(self).first(where: { HeadLines.isNamed($0, ["date"]) }) else {
+            return nil
+        }
         return HTTPDate(String(decoding: HeadLines.value(line), as: UTF8.self))
     }
 }

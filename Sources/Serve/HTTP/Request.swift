@@ -36,7 +36,8 @@ struct Request {
     var target: UnsafeBufferPointer<UInt8> {
         let root: StaticString = "/"
         return head.target.isEmpty
-            ? UnsafeBufferPointer(start: root.utf8Start, count: 1) : UnsafeBufferPointer(rebasing: bytes[head.target])
+            ? UnsafeBufferPointer(start: root.utf8Start, count: 1)
+            : UnsafeBufferPointer(rebasing: bytes[head.target])
     }
 
     var targetText: String { String(decoding: target, as: UTF8.self) }
@@ -88,7 +89,8 @@ package struct RequestHead: Equatable {
     package var fields: Range<Int>
     /// Whether there is a condition or a range among the fields.
     var isConditional = false
-    /// HTTP/1.0, whose clients take the end of the connection for the end of the answer unless they are told otherwise.
+    /// HTTP/1.0, whose clients take the end of the connection for the end of the answer unless they are told
+    /// otherwise.
     var isOld: Bool
     var isKeptAlive: Bool
     var expectsContinue = false
@@ -104,7 +106,8 @@ package struct RequestHead: Equatable {
         if case .length(let count) = body { count } else { 0 }
     }
 
-    /// Reads the head at the start of `bytes` by RFC 9112, strictly: what two readers could take differently is refused.
+    /// Reads the head at the start of `bytes` by RFC 9112, strictly: what two readers could take differently
+    /// is refused.
     package static func parse(
         _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard
     ) -> Parsing {
@@ -112,8 +115,8 @@ package struct RequestHead: Equatable {
         return reader.read()
     }
 
-    /// Whether a head that was incomplete may be complete now that bytes came in behind the first `count`: the empty line
-    /// that ends it is there. Without it, reading again would find nothing new.
+    /// Whether a head that was incomplete may be complete now that bytes came in behind the first `count`:
+    /// the empty line that ends it is there. Without it, reading again would find nothing new.
     static func mayEnd(_ bytes: UnsafeBufferPointer<UInt8>, behind count: Int) -> Bool {
         var last: UInt8 = 0
         for index in max(0, count - 2)..<bytes.count where bytes[index] != 0x0d {
@@ -175,7 +178,8 @@ struct HeadReader {
         // HTTP/1.0 knows no `Host`; what it lacks, no browser leaves out.
         guard hostCount == 1 || hostCount == 0 && head.isOld else { return .refused(400) }
         if codingCount > 0 {
-            // RFC 9112 §6.1 and §6.3: who sends both lengths, or chunks to HTTP/1.0, tries to have two readers disagree.
+            // RFC 9112 §6.1 and §6.3: who sends both lengths, or chunks to HTTP/1.0, tries to have two
+            // readers disagree.
             guard codingCount == 1, lengthCount == 0, !head.isOld else { return .refused(400) }
         }
         return .head(head)
@@ -204,7 +208,9 @@ struct HeadReader {
         var value = separator + 1..<line.upperBound
         while let first = value.first, isBlank(bytes[first]) { value = first + 1..<value.upperBound }
         while let last = value.last, isBlank(bytes[last]) { value = value.lowerBound..<last }
-        guard value.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] != 0x7f || bytes[$0] == tab }) else { return 400 }
+        guard value.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] != 0x7f || bytes[$0] == tab }) else {
+            return 400
+        }
         switch name.count {
         case 4 where matches(name, "host"):
             guard HeadBytes.isAuthority(bytes, value) else { return 400 }
@@ -252,7 +258,8 @@ struct HeadReader {
         codingCount += 1
         guard matches(value, "chunked") else {
             let last = value.suffix(7)
-            return value.count > 7 && matches(last, "chunked") && !HeadBytes.isToken(bytes[last.lowerBound - 1])
+            return value.count > 7 && matches(last, "chunked")
+                && !HeadBytes.isToken(bytes[last.lowerBound - 1])
                 ? 501 : 400
         }
         head.body = .chunked
@@ -323,7 +330,8 @@ struct RequestLine {
         }
         return .head(
             RequestHead(
-                method: kind(of: method), methodName: method, target: target, host: host, fields: 0..<0, isOld: isOld,
+                method: kind(of: method), methodName: method, target: target, host: host, fields: 0..<0,
+                isOld: isOld,
                 isKeptAlive: !isOld, body: .none, end: 0))
     }
 
@@ -349,7 +357,8 @@ struct RequestLine {
         let scheme = "http://".utf8.count
         let start = target.lowerBound + scheme
         guard target.count > scheme, HeadBytes.matches(bytes, target.lowerBound..<start, "http://"),
-            case let end = (start..<target.upperBound).first(where: { bytes[$0] == slash }) ?? target.upperBound,
+            case let end = (start..<target.upperBound).first(where: { bytes[$0] == slash })
+                ?? target.upperBound,
             end > start, HeadBytes.isAuthority(bytes, start..<end)
         else { return nil }
         return start..<end
@@ -375,7 +384,9 @@ struct RequestLine {
 /// Which bytes may stand where in a head.
 enum HeadBytes {
     /// Compares without regard to ASCII case; `text` is in lower case.
-    static func matches(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
+    static func matches(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ text: StaticString)
+        -> Bool
+    {
         guard range.count == text.utf8CodeUnitCount else { return false }
         for (offset, index) in range.enumerated() where lowercased(bytes[index]) != text.utf8Start[offset] {
             return false
@@ -386,29 +397,36 @@ enum HeadBytes {
     /// RFC 9110 §5.6.2.
     static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e...0x60, 0x7c, 0x7e:
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e...0x60,
+            0x7c, 0x7e:
             true
         default: false
         }
     }
 
-    /// `name`, `name:port` or `[address]:port`, and nothing that a URL would take for a user, a path or a query.
+    /// `name`, `name:port` or `[address]:port`, and nothing that a URL would take for a user, a path or a
+    /// query.
     static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
         var rest = range
         if let first = rest.first, bytes[first] == 0x5b {
             guard let end = rest.first(where: { bytes[$0] == 0x5d }),
-                (first + 1..<end).allSatisfy({ isHexDigit(bytes[$0]) || bytes[$0] == 0x3a || bytes[$0] == 0x2e })
+                (first + 1..<end).allSatisfy({
+                    isHexDigit(bytes[$0]) || bytes[$0] == 0x3a || bytes[$0] == 0x2e
+                })
             else { return false }
             rest = end + 1..<rest.upperBound
         } else {
             rest = rest.drop { isNameByte(bytes[$0]) }
         }
-        return rest.isEmpty || bytes[rest.lowerBound] == 0x3a && rest.dropFirst().allSatisfy { isDigit(bytes[$0]) }
+        return rest.isEmpty
+            || bytes[rest.lowerBound] == 0x3a && rest.dropFirst().allSatisfy { isDigit(bytes[$0]) }
     }
 
     static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    static func isHexDigit(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(lowercased(byte)) }
+    static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (0x61...0x66).contains(lowercased(byte))
+    }
 
     static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 

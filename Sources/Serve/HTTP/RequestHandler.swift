@@ -65,7 +65,8 @@ final class RequestHandler {
 
     /// The connection cannot go on, and is told why.
     func refuse(_ client: ClientConnection, _ status: Int) {
-        let answer = Answer.text(status, "\(StatusPhrase.of(status)).\n", fields: [("Cache-Control", "no-store")])
+        let answer = Answer.text(
+            status, "\(StatusPhrase.of(status)).\n", fields: [("Cache-Control", "no-store")])
         client.isClosing = true
         (client.received, client.upload) = ([], nil)
         _ = client.append(Outgoing(answer, ownFields: ownFields(answer, isClosing: true), withBody: true))
@@ -75,7 +76,8 @@ final class RequestHandler {
         client.discard(by: buffer, limits)
     }
 
-    /// Takes the requests in `bytes`, and says how many bytes they took; nil when the connection is of no more use.
+    /// Takes the requests in `bytes`, and says how many bytes they took; nil when the connection is of no
+    /// more use.
     private func take(_ bytes: UnsafeBufferPointer<UInt8>, from client: ClientConnection) -> Int? {
         var used = 0
         while used < bytes.count, !client.isBlocked, !client.isClosing, client.awaited == nil {
@@ -100,7 +102,9 @@ final class RequestHandler {
                     }
                 }
             }
-            if client.queue.itemCount >= limits.queuedAnswerCount, !client.flush(now: now, limits) { return nil }
+            if client.queue.itemCount >= limits.queuedAnswerCount, !client.flush(now: now, limits) {
+                return nil
+            }
         }
         return client.isClosing ? bytes.count : used
     }
@@ -123,7 +127,9 @@ final class RequestHandler {
         if head.expectsContinue, isLast { client.append("HTTP/1.1 100 Continue\r\n\r\n") }
     }
 
-    private func takeUpload(_ bytes: UnsafeBufferPointer<UInt8>, from used: inout Int, _ client: ClientConnection) {
+    private func takeUpload(
+        _ bytes: UnsafeBufferPointer<UInt8>, from used: inout Int, _ client: ClientConnection
+    ) {
         // Taken out, so that its body grows in place.
         guard var upload = client.upload.take() else { return }
         switch upload.reader.read(bytes, from: &used, into: &upload.body) {
@@ -160,7 +166,9 @@ final class RequestHandler {
         if request.target.count == 1, request.target[0] == UInt8(ascii: "*") {
             return Reply(answer: Answer(status: 204, fields: [("Allow", "GET, HEAD, OPTIONS")], body: []))
         }
-        guard request.origin != nil, request.fields.contains("Access-Control-Request-Method") else { return nil }
+        guard request.origin != nil, request.fields.contains("Access-Control-Request-Method") else {
+            return nil
+        }
         return responder.preflight(request)
     }
 

@@ -5,12 +5,13 @@ internal import Web
 
 /// Answers requests. Each server thread has one of its own, which nobody else touches.
 protocol Responder: AnyObject {
-    /// The reply, or nil when a slot was taken, to which it will be given from whatever thread: for what has to be waited
-    /// for, since the other clients of this thread wait as long as this call takes. The request's bytes are gone by then.
+    /// The reply, or nil when a slot was taken, to which it will be given from whatever thread: for what has
+    /// to be waited for, since the other clients of this thread wait as long as this call takes. The
+    /// request's bytes are gone by then.
     func respond(to request: Request, orLater later: Later) -> Reply?
 
-    /// What a browser is told that asks, by OPTIONS, whether a page of another origin may send a request. Nil leaves it
-    /// to `respond`, as every other method.
+    /// What a browser is told that asks, by OPTIONS, whether a page of another origin may send a request. Nil
+    /// leaves it to `respond`, as every other method.
     func preflight(_ request: Request) -> Reply?
 }
 
@@ -21,7 +22,8 @@ extension Responder {
 /// An answer as one client gets it.
 struct Reply: Sendable {
     let answer: Answer
-    /// Field lines for this client alone, each with its CRLF. They stay out of the answer, which others share.
+    /// Field lines for this client alone, each with its CRLF. They stay out of the answer, which others
+    /// share.
     var ownFields: [UInt8] = []
     /// In whose stead it is given, by which the client's conditions count.
     var role = Preconditions.Role.origin
@@ -41,8 +43,8 @@ struct Later {
     func slot() -> ReplySlot { ReplySlot(mailbox, token: token) }
 }
 
-/// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client a 500, so
-/// that nobody waits for ever.
+/// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client
+/// a 500, so that nobody waits for ever.
 final class ReplySlot: Sendable {
     private let mailbox: ReplyMailbox
     private let token: UInt64

@@ -54,7 +54,8 @@ struct AnswerFields {
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : []) + added
     }
 
-    /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name stands for both.
+    /// Whether a redirect leads to where it was asked for: from http to https, say, where one local name
+    /// stands for both.
     func isLed(_ stored: HTTPFields, from base: WebURL, to asked: WebURL) -> Bool {
         guard let location = stored["Location"].flatMap({ WebURL($0, base: base) }) else { return false }
         return layout.address(of: location.withoutFragment) == layout.address(of: asked.withoutFragment)
@@ -83,7 +84,8 @@ struct AnswerFields {
     }
 
     private func ledRefresh(_ value: String, base: WebURL) -> String {
-        guard let refresh = RefreshDirective(value), let range = refresh.urlRange, let url = refresh.url else {
+        guard let refresh = RefreshDirective(value), let range = refresh.urlRange, let url = refresh.url
+        else {
             return value
         }
         var bytes = Array(value.utf8)
@@ -100,9 +102,9 @@ struct AnswerFields {
         return origins.joined(separator: ", ")
     }
 
-    /// Of a Content-Security-Policy what keeps its document away from others: who may show it in a frame, and that it gets
-    /// no origin. What it lets the document load names the network's addresses; the larder's own policy takes the place of
-    /// that.
+    /// Of a Content-Security-Policy what keeps its document away from others: who may show it in a frame, and
+    /// that it gets no origin. What it lets the document load names the network's addresses; the larder's own
+    /// policy takes the place of that.
     private func policies(_ value: String, of url: WebURL) -> [String] {
         value.utf8.split(separator: UInt8(ascii: ",")).compactMap { policy in
             let directives = policy.split(separator: UInt8(ascii: ";")).compactMap { directive -> String? in
@@ -123,7 +125,8 @@ struct AnswerFields {
 
     private enum Treatment {
         case keep
-        /// An address that must lead to the larder, and those of `Link` and `Refresh`; origins that it names otherwise.
+        /// An address that must lead to the larder, and those of `Link` and `Refresh`; origins that it names
+        /// otherwise.
         case address, links, refresh, origins
         /// A policy, of which a part is kept, and one that speaks of the page's own origin.
         case policy, framing
@@ -139,8 +142,8 @@ struct AnswerFields {
         return Self.treatment(of: name)
     }
 
-    /// Dropped is what speaks of the connection, of a coding that is undone, of addresses on the network, or has a browser
-    /// ask or tell something there; and what is answered to each page by itself.
+    /// Dropped is what speaks of the connection, of a coding that is undone, of addresses on the network, or
+    /// has a browser ask or tell something there; and what is answered to each page by itself.
     private static func treatment(of name: String) -> Treatment {
         switch name {
         case "location", "content-location": .address
@@ -150,14 +153,18 @@ struct AnswerFields {
         case "content-security-policy": .policy
         case "x-frame-options": .framing
         case "cache-control", "expires", "pragma", "age", "vary": .cache
-        case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding",
-            "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest", "digest",
+        case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer",
+            "transfer-encoding",
+            "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest",
+            "digest",
             "etag", "accept-ranges", "content-range",
             "strict-transport-security", "content-security-policy-report-only", "access-control-allow-origin",
             "access-control-allow-credentials", "referrer-policy", "cross-origin-opener-policy-report-only",
-            "cross-origin-embedder-policy-report-only", "permissions-policy-report-only", "document-policy-report-only",
+            "cross-origin-embedder-policy-report-only", "permissions-policy-report-only",
+            "document-policy-report-only",
             "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel", "speculation-rules",
-            "attribution-reporting-register-source", "attribution-reporting-register-trigger", "onion-location",
+            "attribution-reporting-register-source", "attribution-reporting-register-trigger",
+            "onion-location",
             "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap", "larder",
             "x-dns-prefetch-control":
             .drop
@@ -201,8 +208,8 @@ extension StoredBody {
     /// Raised when the same body is shown in other bytes than before.
     private static let showingVersion = 5
 
-    /// Another one when other bytes are shown, whichever store and visit they come from: by the body itself, and by what
-    /// its splice and its reading depend on.
+    /// Another one when other bytes are shown, whichever store and visit they come from: by the body itself,
+    /// and by what its splice and its reading depend on.
     ///
     /// - Parameter shim: nil where pages do without; else whether a browser shows it.
     func entityTag(type: String?, layout: OriginLayout, shim: Bool?) -> String {
@@ -215,7 +222,8 @@ extension StoredBody {
         ) {
             ($0 ^ UInt32($1)) &* 0x0100_0193
         }
-        return "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.showingVersion)\""
+        return
+            "\"\(String(decoding: digest, as: UTF8.self))-\(reading)-\(layout.port)-\(Self.showingVersion)\""
     }
 }
 

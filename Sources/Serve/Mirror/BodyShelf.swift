@@ -29,7 +29,9 @@ final class BodyShelf: Sendable {
     func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
         contents.withLock { contents in
             let key = Key(href: href, request: request)
-            guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields) }) else { return nil }
+            guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields) }) else {
+                return nil
+            }
             contents.uses += 1
             contents.copies[key]?[index].lastUse = contents.uses
             return contents.copies[key]?[index].copy
@@ -67,7 +69,9 @@ final class BodyShelf: Sendable {
         }
     }
 
-    private static func remove(_ contents: inout Contents, _ href: String, _ request: RequestKey, variant: String) {
+    private static func remove(
+        _ contents: inout Contents, _ href: String, _ request: RequestKey, variant: String
+    ) {
         let key = Key(href: href, request: request)
         guard let places = contents.copies[key] else { return }
         for place in places where place.copy.variant == variant { contents.byteCount -= place.copy.byteCount }

@@ -2,8 +2,8 @@ internal import Bundles
 internal import Store
 internal import Web
 
-/// An exchange in which a server may be asked: the larder is a cache (RFC 9111), in whose place a request is answered by the
-/// policy that holds for it.
+/// An exchange in which a server may be asked: the larder is a cache (RFC 9111), in whose place a request is
+/// answered by the policy that holds for it.
 struct CacheExchange {
     private let exchange: Exchange
     private let loading: Loading
@@ -32,9 +32,11 @@ struct CacheExchange {
         let policy = try exchange.policy(at: url, loading)
         guard policy != .offline else { return nil }
         let (layout, asker) = (exchange.layout, exchange.asker)
-        // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own pages.
+        // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own
+        // pages.
         let isPublic =
-            layout.root?.isRoot(url) ?? false && CacheRequest.Method(exchange.request.method).isAnsweredByStored
+            layout.root?.isRoot(url) ?? false
+            && CacheRequest.Method(exchange.request.method).isAnsweredByStored
         guard isPublic || asker.mayHaveAsked, !Self.isOutOfReach(asker, url, layout) else { return nil }
         var fields = exchange.fields
         asker.lead(&fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
@@ -87,8 +89,8 @@ struct CacheExchange {
     private func held(_ now: HTTPDate) throws(StoreError) -> Held {
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
-        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC 9110 §9.3.3). No
-        // other method is ever answered by what is held, and POST only where a rule says so.
+        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
+        // 9110 §9.3.3). No other method is ever answered by what is held, and POST only where a rule says so.
         let isRecorded =
             request.method == "POST" && [.preferCache, .refreshBehind, .auto].contains(policy)
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
@@ -98,7 +100,8 @@ struct CacheExchange {
             copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
                 // Only those who take what is held, however old, are content with what stands in for it.
                 try finder.find(
-                    addresses, request: key, requestFields: fields, rules: policy == .preferCache ? rules : nil)
+                    addresses, request: key, requestFields: fields,
+                    rules: policy == .preferCache ? rules : nil)
             }
             shelved = shelvedCopy(key)
         }
@@ -111,7 +114,8 @@ struct CacheExchange {
         if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }
         if shelved != nil { copy = nil }
         let url = copy?.url ?? shelved.flatMap { WebURL($0.href) } ?? likeliest
-        let cacheRequest = CacheRequest(method: request.method, url: url, fields: fields, isRecorded: isRecorded)
+        let cacheRequest = CacheRequest(
+            method: request.method, url: url, fields: fields, isRecorded: isRecorded)
         let urlRules = rules.rules(for: url)
         var entry = shelved?.entry ?? copy?.response.cacheEntry(profile: loading.profile, rules: urlRules)
         if let parts = shelved?.parts, let held = entry, held.answers(cacheRequest, with: parts) {
@@ -146,7 +150,9 @@ struct CacheExchange {
             case _ where held.bundle?.isVerified == true: action = .serve(.fresh)
             // It is another one than is required by now.
             case .serve, .serveAndRefresh:
-                if reachability != .unreachable, !held.request.directives.onlyIfCached { action = .load(adding: [:]) }
+                if reachability != .unreachable, !held.request.directives.onlyIfCached {
+                    action = .load(adding: [:])
+                }
             case .validate, .load, .miss: break
             }
         }
@@ -197,8 +203,8 @@ struct CacheExchange {
     // MARK: - Asking a server
 
     private func job(_ held: Held, _ additional: HTTPFields) -> LoadJob {
-        // Whoever keeps all that it can lets the server answer the client's own conditions and ranges; whoever wants
-        // whole pages for later asks for whole pages.
+        // Whoever keeps all that it can lets the server answer the client's own conditions and ranges;
+        // whoever wants whole pages for later asks for whole pages.
         let isThrough = policy == .protocol
         return LoadJob(
             policy: policy, method: request.method, request: held.request, rules: held.rules, key: held.key,
@@ -206,7 +212,8 @@ struct CacheExchange {
             additional: additional,
             keepsRange: isThrough && held.copy == nil && !additional.contains("Range"),
             keepsConditions: isThrough && additional.isEmpty,
-            layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier, mayReach: mayReach,
+            layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
+            mayReach: mayReach,
             isNear: asker.isNear(held.url, layout.names), required: held.required)
     }
 
@@ -215,7 +222,8 @@ struct CacheExchange {
         let (asker, origin, layout) = (asker, request.origin, layout)
         let start = ContinuousClock.now
         var job = asked
-        // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn nothing early.
+        // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn
+        // nothing early.
         if !request.head.isOld, isPublic || job.isNear {
             let fields = AnswerFields(layout: layout, isProxy: true)
             let url = held.url
@@ -227,7 +235,9 @@ struct CacheExchange {
             switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
             case .given(let lines):
                 slot.give(
-                    Reply(answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache))
+                    Reply(
+                        answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache
+                    ))
             case .refused: slot.give(Reply(answer: Exchange.refused(asker)))
             case .withheld: slot.give(Reply(answer: Exchange.withheld))
             }

@@ -15,7 +15,8 @@ struct FoundCopy {
     var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
 }
 
-/// Finds what answers a request: what is held under the very address, else under one that may stand in for it.
+/// Finds what answers a request: what is held under the very address, else under one that may stand in for
+/// it.
 struct CopyFinder {
     let reader: StoreReader
     let fields: AnswerFields
@@ -28,7 +29,8 @@ struct CopyFinder {
     ) throws(StoreError) -> FoundCopy? {
         let urls = addresses.compactMap { WebURL($0) }
         for url in urls {
-            guard let response = try reader.response(for: url.href, request: request, fields: requestFields) else {
+            guard let response = try reader.response(for: url.href, request: request, fields: requestFields)
+            else {
                 continue
             }
             let found = try copy(response, url)
@@ -37,7 +39,8 @@ struct CopyFinder {
         }
         guard let rules else { return nil }
         for url in urls {
-            let found = try reader.find(url, request: request, fields: requestFields, rules: rules.rules(for: url))
+            let found = try reader.find(
+                url, request: request, fields: requestFields, rules: rules.rules(for: url))
             guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change
@@ -70,11 +73,13 @@ struct SiteRules {
 
     init() {}
 
-    /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is passed over.
+    /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is
+    /// passed over.
     init(_ sites: [(name: String, start: [String], settings: String)], own: [CacheRules.Rule] = []) {
         self.own = own
         for site in sites {
-            let texts = (try? JSONValue.parse(site.settings.utf8.span))?["rules"]?.array?.compactMap(\.string) ?? []
+            let texts =
+                (try? JSONValue.parse(site.settings.utf8.span))?["rules"]?.array?.compactMap(\.string) ?? []
             let rules = texts.compactMap { try? CacheRules.Rule($0) }
             all += rules
             for host in Set(site.start.compactMap { WebURL($0)?.host }) { byHost[host, default: []] += rules }
@@ -87,8 +92,8 @@ struct SiteRules {
     /// Whether some site starts there: the user named it.
     func knows(host: String) -> Bool { byHost[host] != nil }
 
-    /// The site whose next visit fetches what was missed there: one that starts on its host, of several the one whose start it
-    /// has most in common with; what pages need, that of the page that asked.
+    /// The site whose next visit fetches what was missed there: one that starts on its host, of several the
+    /// one whose start it has most in common with; what pages need, that of the page that asked.
     func site(bringing href: String, askedBy page: String?, isPage: Bool) -> String? {
         if let found = WebURL(href).flatMap({ starts[$0.host] }) {
             func common(_ start: String) -> Int { zip(start.utf8, href.utf8).prefix { $0 == $1 }.count }
@@ -98,7 +103,8 @@ struct SiteRules {
         return page.flatMap { WebURL($0) }.flatMap { starts[$0.host]?.first?.name }
     }
 
-    /// Those of the sites that start on the URL's host; where no site does, everybody's: their pages ask for it.
+    /// Those of the sites that start on the URL's host; where no site does, everybody's: their pages ask for
+    /// it.
     func rules(for url: WebURL) -> CacheRules {
         own.isEmpty && all.isEmpty ? CacheRules() : CacheRules(own + (byHost[url.host] ?? all))
     }

@@ -47,7 +47,9 @@ final class CopyRenderer {
         }
         let tag =
             isRootsWorker(copy.url)
-            ? nil : body.entityTag(type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
+            ? nil
+            : body.entityTag(
+                type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
         let format = BodyFormat(form: body.form) ?? .opaque
         let sharing = copy.sharing
         if let bundle {
@@ -82,10 +84,12 @@ final class CopyRenderer {
                 file: file, sharing: sharing)
         }
         return try answer(
-            status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing, tag: tag)
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
+            tag: tag)
     }
 
-    /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the larder all the same.
+    /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the
+    /// larder all the same.
     private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
@@ -93,17 +97,20 @@ final class CopyRenderer {
     }
 
     private func pristine(
-        _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource, _ bundle: ShownBundle
+        _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource,
+        _ bundle: ShownBundle
     ) throws(StoreError) -> Answer {
         let sharing = copy.sharing
         let outgoing =
-            fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: bundle.tag)
+            fields.fields(
+                of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: bundle.tag)
             + bundle.fields
         if case .file(let path) = content {
             let file = Answer.FileBody(path: path, byteCount: byteCount)
             return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
         }
-        return Answer(status: copy.response.status, fields: outgoing, body: try content.load(), sharing: sharing)
+        return Answer(
+            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: sharing)
     }
 
     /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
@@ -121,19 +128,22 @@ final class CopyRenderer {
                 + bundle.fields
             return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
         }
-        return try answer(status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
+        return try answer(
+            status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
     }
 
     /// What is held in memory alone; nil when the part that the request asks for is not held.
     func answer(
-        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource, _ now: HTTPDate
+        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
+        _ now: HTTPDate
     ) throws(StoreError) -> Answer? {
         let stored = entry.servedFields(at: now)
         let sharing = Sharing(loaded: stored, request.url, withCredentials: copy.isPrivate)
         switch copy.body {
         case .whole(let body): return try answer(entry.status, stored, request.url, body, source, sharing)
         case .parts(let parts):
-            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }), let part = parts.part(wanted)
+            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }),
+                let part = parts.part(wanted)
             else { return nil }
             var outgoing = fields.fields(
                 of: stored, base: request.url, source: source, sharing: sharing, entityTag: stored["ETag"])
@@ -148,14 +158,16 @@ final class CopyRenderer {
             of: stored, base: url, source: .loaded, sharing: sharing, entityTag: stored["ETag"])
         // Its length is told, and it is not sent: nobody opens it.
         return Answer(
-            status: status, fields: outgoing, file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
+            status: status, fields: outgoing,
+            file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
             sharing: sharing)
     }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
 
     private func answer(
-        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource, _ sharing: Sharing,
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
+        _ sharing: Sharing,
         tag: String?
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
@@ -167,7 +179,9 @@ final class CopyRenderer {
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
         // Else a browser could take what it has of it as a script for it.
-        if isRootsWorker(url) { outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) } }
+        if isRootsWorker(url) {
+            outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
+        }
         // A part, or the refusal of one, that the server itself was asked for.
         if status == 206 || status == 416, let range = stored["Content-Range"] {
             outgoing.append(("Content-Range", range))
@@ -185,8 +199,8 @@ final class CopyRenderer {
         }
     }
 
-    /// Whether a body goes out with other bytes than came. Only references that name an origin leave their own, unless the
-    /// larder shows it below another path.
+    /// Whether a body goes out with other bytes than came. Only references that name an origin leave their
+    /// own, unless the larder shows it below another path.
     private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
         if table.isTranscoded { return true }
         return layout.keepsPaths(of: url)
@@ -216,9 +230,10 @@ final class CopyRenderer {
         return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
     }
 
-    /// Overwritten, by as many bytes, is what would keep a browser from showing a document here: policies that name the network's
-    /// origins, digests of bodies that are not what they were, since their links are rewritten, and what would hide from the larder
-    /// whose page asks. The shim is put in front of all scripts.
+    /// Overwritten, by as many bytes, is what would keep a browser from showing a document here: policies
+    /// that name the network's origins, digests of bodies that are not what they were, since their links are
+    /// rewritten, and what would hide from the larder whose page asks. The shim is put in front of all
+    /// scripts.
     private func changes(
         of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
     ) throws(StoreError) -> [Patch.Change] {
@@ -249,7 +264,8 @@ final class CopyRenderer {
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
 
-    /// What a worker of the root has in front, so that it does not stand between other sites and their copies.
+    /// What a worker of the root has in front, so that it does not stand between other sites and their
+    /// copies.
     private func workerGuard(_ bytes: [UInt8]) -> [UInt8] {
         dependsOnUse = true
         return ShimScript.workerGuard(before: bytes)
@@ -278,14 +294,16 @@ final class CopyRenderer {
         }
         let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
         return Answer(
-            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" }, body: Array(text.utf8),
+            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" },
+            body: Array(text.utf8),
             sharing: sharing)
     }
 
     private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
         let sharing = copy.sharing
         return .redirect(
-            to: layout.address(of: copy.url) ?? layout.home, fields: fields.ownFields(source, copy.url, sharing),
+            to: layout.address(of: copy.url) ?? layout.home,
+            fields: fields.ownFields(source, copy.url, sharing),
             sharing: sharing)
     }
 }
@@ -331,6 +349,8 @@ struct MovedReferences {
 
     /// The host does not matter, as long as it is the same for all.
     private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
-        layout.address(of: url).flatMap { WebURL($0, base: WebURL("http://\(layout.authority ?? "larder")/")) }
+        layout.address(of: url).flatMap {
+            WebURL($0, base: WebURL("http://\(layout.authority ?? "larder")/"))
+        }
     }
 }

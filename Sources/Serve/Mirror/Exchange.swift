@@ -2,11 +2,11 @@ internal import Bundles
 internal import Store
 internal import Web
 
-/// One request on its way to its reply: its place, then the policy that holds there, then what is found or loaded, and how that
-/// is shown.
+/// One request on its way to its reply: its place, then the policy that holds there, then what is found or
+/// loaded, and how that is shown.
 ///
-/// What is known of the request is worked out when it is first asked for, and once. It lives as long as the call that got the
-/// request; what a later reply needs is copied.
+/// What is known of the request is worked out when it is first asked for, and once. It lives as long as the
+/// call that got the request; what a later reply needs is copied.
 final class Exchange {
     let request: Request
     let responder: MirrorResponder
@@ -44,7 +44,9 @@ final class Exchange {
     func rules() throws(StoreError) -> SiteRules { try responder.rules(try look()) }
 
     /// It may be of another site than the root, which has the same origin to a browser.
-    private var mayBeBesideRoot: Bool { context.layout.root != nil && request.target.starts(with: "/-/".utf8) }
+    private var mayBeBesideRoot: Bool {
+        context.layout.root != nil && request.target.starts(with: "/-/".utf8)
+    }
 
     // MARK: - The way
 
@@ -90,8 +92,11 @@ final class Exchange {
         switch place {
         case .portal:
             guard isRead else { return (refusal, nil) }
-            return (try responder.portal.answer(request.targetText, accept: request.accept, reader: reader), nil)
-        case .shim: return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
+            return (
+                try responder.portal.answer(request.targetText, accept: request.accept, reader: reader), nil
+            )
+        case .shim:
+            return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
         case .name(let origin):
             let name = WebURL(origin).flatMap(layout.name)
             return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
@@ -109,8 +114,11 @@ final class Exchange {
     private func elsewhere(_ place: Place) -> Answer {
         switch place {
         case .way(let url):
-            guard let address = layout.address(of: url) else { return plain(404, "Only http and https are led to.") }
-            return .redirect(to: address, fields: layout.commonFields, keepsMethod: true, sharing: .everybodys)
+            guard let address = layout.address(of: url) else {
+                return plain(404, "Only http and https are led to.")
+            }
+            return .redirect(
+                to: address, fields: layout.commonFields, keepsMethod: true, sharing: .everybodys)
         case .moved(let address):
             return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
         case .unknown:
@@ -157,10 +165,12 @@ final class Exchange {
     // MARK: - Copies
 
     func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
-        CopyRenderer(finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
+        CopyRenderer(
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
     }
 
-    /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches mends it.
+    /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches
+    /// mends it.
     func isDamaged(_ copy: FoundCopy?) throws(StoreError) -> Bool {
         guard let body = copy?.response.body, let content = try look().reader.content(of: body),
             try !context.verifier.isWhole(content, body)
@@ -171,7 +181,8 @@ final class Exchange {
 
     /// What a copy is by what is required of it. What only stands in for what was asked for is nothing.
     func shown(_ copy: FoundCopy, as required: Bundle?) throws(StoreError) -> ShownBundle? {
-        guard let required, let body = copy.response.body, let content = try look().reader.content(of: body) else {
+        guard let required, let body = copy.response.body, let content = try look().reader.content(of: body)
+        else {
             return nil
         }
         return try ShownBundle(required, body, content)
@@ -181,20 +192,24 @@ final class Exchange {
 
     /// The request's fields as the page would have sent them on the web, by which variants are told apart.
     private var originalFields: HTTPFields {
-        guard fields.contains("Origin"), !asker.isOpaque, let origin = asker.origins.first else { return fields }
+        guard fields.contains("Origin"), !asker.isOpaque, let origin = asker.origins.first else {
+            return fields
+        }
         var original = fields
         original.set("Origin", origin)
         return original
     }
 
-    /// The address that is most likely meant of those that a request may mean. A name stands for http and for https: that
-    /// counts of which anything is held, then what something links to, then the scheme of the page that asks.
+    /// The address that is most likely meant of those that a request may mean. A name stands for http and for
+    /// https: that counts of which anything is held, then what something links to, then the scheme of the
+    /// page that asks.
     ///
     /// - Parameter addresses: not empty.
     func likeliest(_ addresses: [String]) throws(StoreError) -> String {
         guard context.layout.root == nil, addresses.count > 1, let first = WebURL(addresses[0]),
             first.scheme == "https",
-            let other = addresses.first(where: { $0.hasPrefix("http:") }), let plainOrigin = WebURL(other)?.origin
+            let other = addresses.first(where: { $0.hasPrefix("http:") }),
+            let plainOrigin = WebURL(other)?.origin
         else { return addresses[0] }
         let look = try look()
         if let isPlain = try responder.isPlain(first.origin, plainOrigin, look) {
@@ -217,7 +232,8 @@ final class Exchange {
 
     /// An original URL that was pasted behind the address of a site at the root.
     var pasted: Answer? {
-        guard layout.root != nil, let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
+        guard layout.root != nil,
+            let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
             let address = layout.address(of: url)
         else { return nil }
         return .redirect(to: address, fields: layout.commonFields)
@@ -244,8 +260,8 @@ final class Exchange {
         "This was fetched with credentials, and is not shown to other machines; larder serve --show-private shows it.\n",
         fields: [("Cache-Control", "no-store")])
 
-    /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere not even that
-    /// there is an answer.
+    /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere
+    /// not even that there is an answer.
     static func refused(_ asker: Asker) -> Answer {
         let policy = asker.kind == .outside ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
         return .text(
@@ -276,7 +292,8 @@ final class Exchange {
             context.notes?.missed(
                 url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
                 isPage: fields.isNavigation, from: try reach(),
-                origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil, at: look.time)
+                origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil,
+                at: look.time)
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
@@ -290,7 +307,8 @@ final class Exchange {
         return page.answer(isNavigation: fields.isNavigation, layout: layout)
     }
 
-    /// Where the asker's own answers came from, which is as far as it may lead: whoever fetches what it names, and whenever.
+    /// Where the asker's own answers came from, which is as far as it may lead: whoever fetches what it
+    /// names, and whenever.
     func reach() throws(StoreError) -> ResponseFlags {
         switch asker.kind {
         case .person, .portal: return .fromThisMachine
@@ -312,8 +330,8 @@ final class Exchange {
 
     // MARK: - Preflights
 
-    /// What a browser is told that asks whether a page of one origin may send a request to another: by its server where one
-    /// is asked, else by what is held there. Nil leaves it to `reply`.
+    /// What a browser is told that asks whether a page of one origin may send a request to another: by its
+    /// server where one is asked, else by what is held there. Nil leaves it to `reply`.
     func preflight() throws(StoreError) -> Reply? {
         guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
         let addresses: [String]
@@ -361,8 +379,8 @@ final class Exchange {
     }
 }
 
-/// How long the steps of making an answer took, for whoever looks into a browser's tools. Nothing of an answer that was
-/// ready.
+/// How long the steps of making an answer took, for whoever looks into a browser's tools. Nothing of an
+/// answer that was ready.
 struct ServerTiming {
     private var steps: [(name: StaticString, duration: Duration)] = []
 

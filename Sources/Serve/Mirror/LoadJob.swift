@@ -37,21 +37,26 @@ struct LoadJob: Sendable {
     /// Whether the rest is asked for of a body of which parts are held.
     var isCompletion: Bool { additional.contains("Range") }
 
-    var wasConditional: Bool { additional.contains("If-None-Match") || additional.contains("If-Modified-Since") }
+    var wasConditional: Bool {
+        additional.contains("If-None-Match") || additional.contains("If-Modified-Since")
+    }
 
-    /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to those.
+    /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to
+    /// those.
     var upstream: LoadRequest {
         var fields = upstreamFields
         for name in Self.ownFields { fields.remove(name) }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
-        // With a site at the root all origins share one name, and with it the browser's cookies: they are the site's.
+        // With a site at the root all origins share one name, and with it the browser's cookies: they are the
+        // site's.
         if let root = layout.root, !root.isRoot(request.url) {
             fields.remove("Cookie")
             fields.remove("Authorization")
         }
         return LoadRequest(
-            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach, isAnonymous: !isNear,
+            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach,
+            isAnonymous: !isNear,
             interim: interim)
     }
 
@@ -63,7 +68,8 @@ struct LoadJob: Sendable {
         "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect",
     ]
 
-    /// Those who ask for the same get the same answer. Nil for what may do something each time that it is asked.
+    /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
+    /// asked.
     var flightKey: String? {
         guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         let authority = (layout.authority ?? "") + layout.folder
@@ -129,8 +135,8 @@ package enum LoadOutcome: Sendable {
 /// Asks a server, without making the caller wait, and completes once, on whichever thread.
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
 
-/// What a browser would ask a server before it sends a page's request to another origin, were that not beside the root, and
-/// so the page's own to the browser.
+/// What a browser would ask a server before it sends a page's request to another origin, were that not beside
+/// the root, and so the page's own to the browser.
 struct Preflight: Sendable {
     let request: LoadRequest
     private let method: String
@@ -168,13 +174,16 @@ struct Preflight: Sendable {
 
     /// Fetch, section 4.8: the request goes without credentials.
     func isPassed(by outcome: LoadOutcome) -> Bool {
-        guard case .response(let response) = outcome, (200...299).contains(response.status) else { return false }
+        guard case .response(let response) = outcome, (200...299).contains(response.status) else {
+            return false
+        }
         let fields = response.fields
         let allowed = fields.all("Access-Control-Allow-Origin")
         guard allowed == ["*"] || allowed == [origin] else { return false }
         let methods = fields.elements("Access-Control-Allow-Methods").map { String($0) }
         let known = fields.elements("Access-Control-Allow-Headers").map { HTTPGrammar.lowercased($0.utf8) }
-        return (["GET", "HEAD", "POST"].contains(method) || methods.contains(method) || methods.contains("*"))
+        return
+            (["GET", "HEAD", "POST"].contains(method) || methods.contains(method) || methods.contains("*"))
             && names.allSatisfy { known.contains($0) || $0 != "authorization" && known.contains("*") }
     }
 
@@ -193,8 +202,10 @@ struct Preflight: Sendable {
     private static func isBrowsers(_ name: String) -> Bool {
         name.hasPrefix("sec-") || name.hasPrefix("if-")
             || [
-                "host", "origin", "referer", "user-agent", "connection", "cookie", "accept-encoding", "content-length",
-                "cache-control", "pragma", "priority", "upgrade-insecure-requests", "dnt", "te", "transfer-encoding",
+                "host", "origin", "referer", "user-agent", "connection", "cookie", "accept-encoding",
+                "content-length",
+                "cache-control", "pragma", "priority", "upgrade-insecure-requests", "dnt", "te",
+                "transfer-encoding",
                 "expect", "keep-alive", "save-data", "purpose",
             ].contains(name)
     }

@@ -3,7 +3,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Works out what a server's answer means, changes the store by it, and makes the client's answer. It belongs to one thread.
+/// Works out what a server's answer means, changes the store by it, and makes the client's answer. It belongs
+/// to one thread.
 final class LoadedKeeper {
     let profile: CacheProfile
     let shelf: BodyShelf
@@ -22,7 +23,8 @@ final class LoadedKeeper {
         self.shelf = shelf
     }
 
-    /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is writing.
+    /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is
+    /// writing.
     func open() {
         // What is wrong with it is told with the first that comes.
         _ = try? store()
@@ -62,7 +64,8 @@ final class LoadedKeeper {
 
     private func conclusion(_ outcome: CacheOutcome, of job: LoadJob, _ now: HTTPDate) -> CacheConclusion {
         job.policy.conclusion(
-            of: outcome, for: job.request, entry: job.entry, wasConditional: job.wasConditional, profile: profile,
+            of: outcome, for: job.request, entry: job.entry, wasConditional: job.wasConditional,
+            profile: profile,
             rules: job.rules, now: now)
     }
 
@@ -81,11 +84,15 @@ final class LoadedKeeper {
     }
 
     private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
-        guard response.status != 304, job.method != "HEAD" else { return LoadedBody(content: response.body, bytes: []) }
+        guard response.status != 304, job.method != "HEAD" else {
+            return LoadedBody(content: response.body, bytes: [])
+        }
         return scanned(response.body, try response.body.load(), response.fields, job)
     }
 
-    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob) -> LoadedBody {
+    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob)
+        -> LoadedBody
+    {
         LoadedBody(
             content: content, bytes: bytes,
             reading: scanner.read(bytes.span, of: job.request.url, as: fields.contentType))
@@ -130,7 +137,8 @@ final class LoadedKeeper {
     // MARK: - The store
 
     private func change(
-        _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody, _ now: HTTPDate
+        _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
+        _ now: HTTPDate
     ) throws(StoreError) {
         // First: what is kept of this very answer is as new as can be.
         if !conclusion.invalidated.isEmpty {
@@ -151,7 +159,8 @@ final class LoadedKeeper {
             } else if policy == .memoryOnly {
                 shelf.keep(shelved(entry, job, .whole(loaded.inMemory)))
             } else if policy == .allowed {
-                let body: NewResponse.Body = loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
+                let body: NewResponse.Body =
+                    loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
                 try keep(entry, job, body, response, now)
             }
         case .update(let entry):
@@ -164,7 +173,8 @@ final class LoadedKeeper {
         }
     }
 
-    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one name.
+    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
+    /// name.
     private func mayKeep(_ job: LoadJob) -> Bool {
         job.key == .get || job.layout.root == nil || !job.hasCredentials
     }
@@ -180,7 +190,8 @@ final class LoadedKeeper {
     }
 
     private func keep(
-        _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse, _ now: HTTPDate
+        _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse,
+        _ now: HTTPDate
     ) throws(StoreError) {
         var fields = entry.fields
         // One client's.
@@ -221,11 +232,13 @@ final class LoadedKeeper {
             beginning: Array(loaded.bytes.prefix(4096)))
     }
 
-    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to everybody, or gave it
-    /// for another site's page to show.
+    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
+    /// everybody, or gave it for another site's page to show.
     private func isPrivate(_ fields: HTTPFields, _ job: LoadJob, hasCredentials: Bool = false) -> Bool {
         guard hasCredentials || job.hasCredentials else { return false }
-        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) { return false }
+        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) {
+            return false
+        }
         return job.isNear || fields.contains("Access-Control-Allow-Origin")
     }
 
@@ -257,12 +270,14 @@ final class LoadedKeeper {
     private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
         let fields = AnswerFields(layout: job.layout, isProxy: true)
         return CopyRenderer(
-            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout, shim: job.shim,
+            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout,
+            shim: job.shim,
             verifier: job.verifier, asked: job.request.fields)
     }
 
     private func reply(
-        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?, _ now: HTTPDate,
+        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?,
+        _ now: HTTPDate,
         _ bundle: ShownBundle? = nil
     ) throws(StoreError) -> LoadedReply? {
         switch conclusion.reply {
@@ -271,7 +286,8 @@ final class LoadedKeeper {
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
             let text = "\(job.request.url.href) could not be loaded: \(why)\n"
             let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
-            return LoadedReply(answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
+            return LoadedReply(
+                answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])
             if let shelved = job.shelved {
@@ -288,12 +304,15 @@ final class LoadedKeeper {
             let renderer = try renderer(job)
             let answer =
                 job.method == "HEAD"
-                ? renderer.headAnswer(response.status, response.fields, job.request.url, sharing(response, job))
+                ? renderer.headAnswer(
+                    response.status, response.fields, job.request.url, sharing(response, job))
                 : try renderer.answer(
-                    response.status, response.fields, job.request.url, loaded, .loaded, sharing(response, job),
+                    response.status, response.fields, job.request.url, loaded, .loaded,
+                    sharing(response, job),
                     bundle: bundle)
             return LoadedReply(
-                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none)
+                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none
+            )
         }
     }
 
@@ -302,7 +321,9 @@ final class LoadedKeeper {
         guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {
-            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else { continue }
+            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {
+                continue
+            }
             lines.append("Set-Cookie", line)
         }
         return Array(lines.block.utf8)
@@ -317,7 +338,8 @@ struct LoadedBody {
 
     func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
         try NewBody(
-            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(), in: folder)
+            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
+            in: folder)
     }
 
     /// The same, without the file that it may have come in.
@@ -336,18 +358,24 @@ extension BodyFormat {
 
 /// A cookie that an origin sets, as the larder's name for the origin can set it.
 enum SetCookieLine {
-    /// With its domain as the larder has that, and without `Secure` unless the cookie's name demands it: the larder speaks
-    /// http. `SameSite=None` is for secure cookies alone. Nil for a cookie that its origin may not set.
+    /// With its domain as the larder has that, and without `Secure` unless the cookie's name demands it: the
+    /// larder speaks http. `SameSite=None` is for secure cookies alone. Nil for a cookie that its origin may
+    /// not set.
     static func led(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
-        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(trimmed)
-        let isBound = parts.first.map { $0.lowercased() }.map { $0.hasPrefix("__secure-") || $0.hasPrefix("__host-") }
+        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
+            trimmed)
+        let isBound = parts.first.map { $0.lowercased() }.map {
+            $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
+        }
         var kept: [String] = []
         for (number, part) in parts.enumerated() {
             let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
             switch number == 0 ? nil : words.first?.lowercased() {
             case "domain":
                 guard words.count == 2, !words[1].isEmpty else { continue }
-                guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else { return nil }
+                guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
+                    return nil
+                }
                 if layout.root == nil, let name = domain { kept.append("Domain=\(name)") }
             case "secure": if isBound ?? false { kept.append(part) }
             case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
@@ -357,8 +385,8 @@ enum SetCookieLine {
         return kept.joined(separator: "; ")
     }
 
-    /// The name of a domain; `.some(nil)` where the cookie is its host's alone, nil where it is refused (RFC 6265, section
-    /// 5.3).
+    /// The name of a domain; `.some(nil)` where the cookie is its host's alone, nil where it is refused (RFC
+    /// 6265, section 5.3).
     private static func domain(_ domain: String, of host: String, _ names: OriginNames) -> String?? {
         let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
         guard let url = WebURL("http://\(domain)/") else { return nil }
@@ -369,6 +397,7 @@ enum SetCookieLine {
 
     private static func trimmed(_ text: Substring.UTF8View) -> String {
         let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-        return String(decoding: text.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
+        return String(
+            decoding: text.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
     }
 }

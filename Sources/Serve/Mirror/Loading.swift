@@ -3,8 +3,8 @@ internal import Store
 internal import Synchronization
 internal import Web
 
-/// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready on a thread
-/// of its own, which alone writes.
+/// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready
+/// on a thread of its own, which alone writes.
 final class Loading: Sendable {
     /// What holds where neither the request nor a rule says otherwise.
     let policy: CachePolicy
@@ -54,7 +54,8 @@ final class Loading: Sendable {
 
     var now: HTTPDate { clock() }
 
-    /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called meanwhile.
+    /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called
+    /// meanwhile.
     func run(
         _ job: LoadJob, otherwise: (@Sendable () -> Void)?, done: @escaping @Sendable (LoadedReply) -> Void
     ) {
@@ -153,7 +154,8 @@ struct LoadedReply: Sendable {
     var isShared = true
 }
 
-/// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may use it.
+/// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may
+/// use it.
 final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
 

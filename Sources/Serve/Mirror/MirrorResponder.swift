@@ -3,8 +3,8 @@ internal import Glibc
 internal import Store
 internal import Web
 
-/// Answers from the larder, and from servers where the policy has them asked: each request by an `Exchange` of its own. It
-/// belongs to one server thread, as its reader does; the context is everybody's.
+/// Answers from the larder, and from servers where the policy has them asked: each request by an `Exchange`
+/// of its own. It belongs to one server thread, as its reader does; the context is everybody's.
 ///
 /// Here is what outlives a request: the store as it was looked at last, and what was read of it then.
 final class MirrorResponder: Responder {
@@ -144,7 +144,8 @@ struct MirrorContext: Sendable {
     private static var machineNames: Set<String> {
         var bytes = [CChar](repeating: 0, count: 256)
         guard gethostname(&bytes, bytes.count - 1) == 0 else { return [] }
-        let name = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).lowercased()
+        let name = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            .lowercased()
         let first = String(name.prefix { $0 != "." })
         return first.isEmpty ? [] : [name, first, first + ".local"]
     }
@@ -152,9 +153,9 @@ struct MirrorContext: Sendable {
 
 /// The store as it is now: looked at once in a while, and opened anew when another one has taken its place.
 ///
-/// It belongs to one thread; what the threads share is the memory tier, by whose generation each knows of the others'
-/// looks. A thread that finds a newer generation looks before it goes on, so that nothing which it makes from then on is
-/// older than what led to that generation.
+/// It belongs to one thread; what the threads share is the memory tier, by whose generation each knows of the
+/// others' looks. A thread that finds a newer generation looks before it goes on, so that nothing which it
+/// makes from then on is older than what led to that generation.
 struct WatchedStore {
     private let folder: StoreFolder
     private let secondsBetweenLooks: Int64
@@ -162,7 +163,8 @@ struct WatchedStore {
     private var source: Result<StoreReader, StoreError>
     private var identity: Identity?
     private var dataVersion: Int64
-    /// Of the last look. Nil before the first, so that a store replaced since it was opened is seen before it is used.
+    /// Of the last look. Nil before the first, so that a store replaced since it was opened is seen before it
+    /// is used.
     private var lastLook: (time: Int64, generation: TierGeneration)?
 
     init(_ folder: StoreFolder, secondsBetweenLooks: Int64) throws(StoreError) {
@@ -179,12 +181,14 @@ struct WatchedStore {
         get throws(StoreError) { try source.get() }
     }
 
-    /// Looks, if it is time to or another thread has seen a change. Has the tier forget what may not be so any more, and
-    /// returns the generation of what is made from now on.
+    /// Looks, if it is time to or another thread has seen a change. Has the tier forget what may not be so
+    /// any more, and returns the generation of what is made from now on.
     mutating func generation(in tier: MemoryTier<Answer>, at now: Int64) -> TierGeneration {
         // Before the look: a change that comes after it begins another generation.
         let current = tier.generation
-        if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks { return current }
+        if let lastLook, lastLook.generation == current, now - lastLook.time < secondsBetweenLooks {
+            return current
+        }
         let generation = hasChanged() ? tier.advance() : current
         lastLook = (now, generation)
         return generation
@@ -213,7 +217,8 @@ struct WatchedStore {
         return true
     }
 
-    /// Tells a file from another one that bears its name later. A number is not given again while a reader has the file open.
+    /// Tells a file from another one that bears its name later. A number is not given again while a reader
+    /// has the file open.
     private struct Identity: Equatable {
         let device: dev_t
         let number: ino_t

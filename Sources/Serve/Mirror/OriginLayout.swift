@@ -1,14 +1,14 @@
 internal import Digest
 internal import Web
 
-/// Where the larder shows what: every origin under its own name below `localhost`, or one chosen site at the root of
-/// whatever name the larder is asked by, and the others below `/-/web/`.
+/// Where the larder shows what: every origin under its own name below `localhost`, or one chosen site at the
+/// root of whatever name the larder is asked by, and the others below `/-/web/`.
 struct OriginLayout: Sendable {
     let port: UInt16
     /// The origin at the root; nil where each has its own name.
     let root: RootOrigin?
-    /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what is written for
-    /// one client. Without it they are paths.
+    /// How the client calls the larder, where addresses begin with that: with a site at the root, and in what
+    /// is written for one client. Without it they are paths.
     var authority: String?
     /// Beside a site at the root: whose document is shown, or asks.
     private(set) var page = PageSeals.Reading.none
@@ -16,7 +16,8 @@ struct OriginLayout: Sendable {
     private(set) var visit: Int64?
     private let seals: PageSeals
     let names: OriginNames
-    /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's answer.
+    /// What every answer carries, page or not: a worker, for one, lives by the policy of its own script's
+    /// answer.
     let commonFields: [(name: String, value: String)]
     /// Other machines come here: the larder's own pages are not for them.
     let isExposed: Bool
@@ -42,7 +43,8 @@ struct OriginLayout: Sendable {
         withholdsPrivate = isExposed && !showsPrivate
         // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
         let inside = (root == nil ? "http://*.localhost:\(port)" : "'self'") + " data: blob:"
-        let policy = "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
+        let policy =
+            "default-src \(inside) 'unsafe-inline' 'unsafe-eval'; form-action \(inside); webrtc 'block'"
         let fields: [(name: String, value: String)] = [
             // Names are looked up before anything is asked of them, which a policy does not govern.
             ("X-DNS-Prefetch-Control", "off")
@@ -50,8 +52,8 @@ struct OriginLayout: Sendable {
         commonFields = allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
     }
 
-    /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser, documents get one
-    /// of their own each.
+    /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser,
+    /// documents get one of their own each.
     func fields(of url: WebURL) -> [(name: String, value: String)] {
         guard let root, !root.isRoot(url) else { return commonFields }
         return commonFields + [("Content-Security-Policy", Self.sandbox)]
@@ -73,7 +75,8 @@ struct OriginLayout: Sendable {
     /// Under which an origin is shown where the client is.
     func name(of url: WebURL) -> String? { names.name(of: url, in: root == nil ? visit : nil) }
 
-    /// The larder's address of an http or https URL as of a visit. Nil for other schemes, and where origins have no names.
+    /// The larder's address of an http or https URL as of a visit. Nil for other schemes, and where origins
+    /// have no names.
     func address(of url: WebURL, in visit: Int64) -> String? {
         guard root == nil else { return nil }
         var layout = self
@@ -83,7 +86,9 @@ struct OriginLayout: Sendable {
 
     /// Below which others are shown beside a site at the root.
     var folder: String {
-        guard case .page(let origins) = page, let url = WebURL(origins[0] + "/") else { return RootOrigin.prefix }
+        guard case .page(let origins) = page, let url = WebURL(origins[0] + "/") else {
+            return RootOrigin.prefix
+        }
         return seals.folder(of: url)
     }
 
@@ -130,13 +135,15 @@ struct OriginLayout: Sendable {
     /// The larder's origin of an original one.
     func localOrigin(of url: WebURL) -> String? { name(of: url).map { "http://\($0):\(port)" } }
 
-    /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the larder has it. Nil for
-    /// what it cannot have.
+    /// What a source of an URL's policy is here: keywords and schemes as they are, a host's name as the
+    /// larder has it. Nil for what it cannot have.
     func localSource(_ source: String, of url: WebURL) -> String? {
         // Beside a site at the root no page has an origin but the root's.
         if source == "*" { return source }
         if source.hasPrefix("'") { return keepsPaths(of: url) ? source : nil }
-        if source == "https:" || source == "http:" { return root == nil ? "http://*.localhost:\(port)" : "'self'" }
+        if source == "https:" || source == "http:" {
+            return root == nil ? "http://*.localhost:\(port)" : "'self'"
+        }
         guard !source.hasSuffix(":") else { return nil }
         if let root { return root.isNamed(by: source) ? "'self'" : nil }
         let host = source.utf8.contains("://".utf8) ? source : "https://" + source
@@ -167,8 +174,8 @@ struct OriginLayout: Sendable {
         WebURL("http://\(authority)/").map { page(at: $0, authority) } ?? .outside
     }
 
-    /// What is said upstream of an origin that is none of a mirrored page. A page that is not mirrored knows the site at the
-    /// root by the larder's name for it.
+    /// What is said upstream of an origin that is none of a mirrored page. A page that is not mirrored knows
+    /// the site at the root by the larder's name for it.
     ///
     /// - Parameter isLed: the root's own page may have led there.
     func originalOrigin(_ origin: String, isLed: Bool) -> String {
@@ -202,7 +209,8 @@ struct RootOrigin: Sendable, Equatable {
 
     func isRoot(_ url: WebURL) -> Bool { origins.contains(url.origin) }
 
-    /// The path, with the query, under which a URL is shown. A path that begins with two slashes would be read as a host.
+    /// The path, with the query, under which a URL is shown. A path that begins with two slashes would be
+    /// read as a host.
     ///
     /// - Parameter folder: below which others are shown.
     func path(of url: WebURL, below folder: String = Self.prefix) -> String {
@@ -230,7 +238,9 @@ struct RootOrigin: Sendable, Equatable {
         let isSealed = target.hasPrefix(PageSeals.prefix)
         let folder = isSealed ? PageSeals.prefix : Self.prefix
         let parts = target.utf8.dropFirst(folder.utf8.count)
-            .split(separator: UInt8(ascii: "/"), maxSplits: isSealed ? 3 : 2, omittingEmptySubsequences: false)
+            .split(
+                separator: UInt8(ascii: "/"), maxSplits: isSealed ? 3 : 2, omittingEmptySubsequences: false
+            )
             .dropFirst(isSealed ? 1 : 0).map { String(Substring($0)) }
         guard target.hasPrefix(folder), parts.count == 3, ["http", "https"].contains(parts[0]),
             let url = WebURL("\(parts[0])://\(parts[1])/\(parts[2])"), !url.hasCredentials
@@ -240,9 +250,10 @@ struct RootOrigin: Sendable, Equatable {
     }
 }
 
-/// Beside a site at the root, documents of other origins have none to a browser, which then says of no request whose it is.
-/// So the larder shows each such document below a seal, which its own addresses carry on: whatever is asked for below
-/// `/-/as/SEAL/` is asked for by a page of that origin, since nobody else knows its seal.
+/// Beside a site at the root, documents of other origins have none to a browser, which then says of no
+/// request whose it is. So the larder shows each such document below a seal, which its own addresses carry
+/// on: whatever is asked for below `/-/as/SEAL/` is asked for by a page of that origin, since nobody else
+/// knows its seal.
 struct PageSeals: Sendable {
     /// Whose page asks, by the path of a request.
     enum Reading: Equatable, Sendable {

@@ -4,15 +4,16 @@ internal import Web
 
 /// How origins are named under `localhost`, and back. Any thread may use it.
 ///
-/// The registrable domain becomes one label, so that what was one site to a browser is one still, and what was another is
-/// another: cookies, `SameSite` and `document.domain` end where they ended. `https://www.bbc.co.uk` is
-/// `www.bbc-co-uk.localhost`, dots being dashes and dashes doubled; a port that is not the scheme's own is a label in
-/// front (`http://127.0.0.1:9000` is `port-9000.127-0-0-1.localhost`), and `http://[2001:db8::1]` is
-/// `ipv6-2001-db8--1.localhost`. Labels are read back by themselves; what would be read as something else, or is too
-/// long for a label, gets a digest in its place, which is known again once its origin has been named or `learn`ed.
+/// The registrable domain becomes one label, so that what was one site to a browser is one still, and what
+/// was another is another: cookies, `SameSite` and `document.domain` end where they ended.
+/// `https://www.bbc.co.uk` is `www.bbc-co-uk.localhost`, dots being dashes and dashes doubled; a port that is
+/// not the scheme's own is a label in front (`http://127.0.0.1:9000` is `port-9000.127-0-0-1.localhost`), and
+/// `http://[2001:db8::1]` is `ipv6-2001-db8--1.localhost`. Labels are read back by themselves; what would be
+/// read as something else, or is too long for a label, gets a digest in its place, which is known again once
+/// its origin has been named or `learn`ed.
 ///
-/// In an earlier visit, `https://www.bbc.co.uk` is `www.visit-7-bbc-co-uk.localhost`: to a browser it is another site than the
-/// one of now, and as far from its neighbours in that visit as it was.
+/// In an earlier visit, `https://www.bbc.co.uk` is `www.visit-7-bbc-co-uk.localhost`: to a browser it is
+/// another site than the one of now, and as far from its neighbours in that visit as it was.
 final class OriginNames: Sendable {
     /// By the system's list of public suffixes.
     static let system = OriginNames(suffixes: .system)
@@ -47,7 +48,8 @@ final class OriginNames: Sendable {
 
     // MARK: - Names
 
-    /// The name under which an http or https URL's origin is served, without the server's port. Nil for other schemes.
+    /// The name under which an http or https URL's origin is served, without the server's port. Nil for other
+    /// schemes.
     func name(of url: WebURL) -> String? {
         guard url.isHTTP, !url.host.isEmpty else { return nil }
         return name(host: url.host, port: url.port)
@@ -83,10 +85,15 @@ final class OriginNames: Sendable {
     }
 
     /// Whether a browser takes two hosts for one site, whatever their ports.
-    func isSameSite(_ host: String, _ other: String) -> Bool { host == other || site(of: host) == site(of: other) }
+    func isSameSite(_ host: String, _ other: String) -> Bool {
+        host == other || site(of: host) == site(of: other)
+    }
 
-    /// Whether there may be others below the host that it shares cookies with: an address has none, nor has a public suffix.
-    func sharesCookies(_ host: String) -> Bool { suffixes.registrableDomain(of: host) != nil && !suffixes.isEmpty }
+    /// Whether there may be others below the host that it shares cookies with: an address has none, nor has a
+    /// public suffix.
+    func sharesCookies(_ host: String) -> Bool {
+        suffixes.registrableDomain(of: host) != nil && !suffixes.isEmpty
+    }
 
     private func name(host: String, port: Int?) -> String {
         let key = port.map { "\(host):\($0)" } ?? host
@@ -98,7 +105,8 @@ final class OriginNames: Sendable {
         return name
     }
 
-    /// Where no list of suffixes is to be had, each host is a site: nobody is taken for a neighbour who is none.
+    /// Where no list of suffixes is to be had, each host is a site: nobody is taken for a neighbour who is
+    /// none.
     private func site(of host: String) -> String {
         guard !suffixes.isEmpty, !host.hasSuffix(".") else { return host }
         return suffixes.registrableDomain(of: host) ?? host
@@ -121,8 +129,8 @@ final class OriginNames: Sendable {
         return isPlain && fits ? whole : "\(digest(String(sub))).\(label)"
     }
 
-    /// One label for a registrable domain or an address. It must not begin as internationalised labels do: browsers would
-    /// decode it.
+    /// One label for a registrable domain or an address. It must not begin as internationalised labels do:
+    /// browsers would decode it.
     private static func label(of site: String) -> String {
         var bytes: [UInt8] = []
         if site.utf8.first == UInt8(ascii: "[") {
@@ -152,7 +160,8 @@ final class OriginNames: Sendable {
             case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
             case .unknownDigest, nil: return reading
             }
-            guard let url = origins.first.flatMap({ WebURL($0 + "/") }), self.name(of: url, in: visit) == name else {
+            guard let url = origins.first.flatMap({ WebURL($0 + "/") }), self.name(of: url, in: visit) == name
+            else {
                 return nil
             }
             return .origins(origins)
@@ -228,8 +237,11 @@ final class OriginNames: Sendable {
 
     /// As the URL standard would have written it.
     private static func isHost(_ host: String) -> Bool {
-        guard !host.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") }) else { return false }
-        return WebURL("http://\(host)/").map { $0.host == host && $0.port == nil && !$0.hasCredentials } ?? false
+        guard !host.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") }) else {
+            return false
+        }
+        return WebURL("http://\(host)/").map { $0.host == host && $0.port == nil && !$0.hasCredentials }
+            ?? false
     }
 
     /// The `9000` of a first label `port-9000` that others follow.
@@ -268,7 +280,8 @@ final class OriginNames: Sendable {
                 characters.append(alphabet[Int(bits >> UInt32(count) & 31)])
             }
         }
-        let label = Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
+        let label =
+            Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
         memory.withLock { memory in
             if memory.digested.count < Self.mostRemembered { memory.digested[label] = text }
         }
@@ -284,13 +297,14 @@ final class OriginNames: Sendable {
 
     // MARK: - Names of earlier larders
 
-    /// `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, as they were until version 0.1. Nil for what is read
-    /// alike by now, but for being another name.
+    /// `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, as they were until version 0.1. Nil
+    /// for what is read alike by now, but for being another name.
     private static func earlier(_ labels: Substring) -> (host: String, port: Int?)? {
         var host = labels
         var port: Int?
         if let dashes = host.utf8.lastIndex(of: dash), dashes > host.startIndex,
-            host[..<dashes].utf8.last == dash, let number = self.port(of: host[host.utf8.index(after: dashes)...])
+            host[..<dashes].utf8.last == dash,
+            let number = self.port(of: host[host.utf8.index(after: dashes)...])
         {
             host = host[..<dashes].dropLast()
             port = number

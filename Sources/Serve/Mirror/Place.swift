@@ -52,7 +52,8 @@ struct LarderNames: Sendable {
             }
         }
         if layout.isPortal(name) { return service(target) ?? .portal }
-        let isMachines = name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
+        let isMachines =
+            name == "localhost" || name == "127.0.0.1" || name == "[::1]" || others.contains(name)
         guard isMachines || takesAddresses && Self.isAddress(name) else { return .refused }
         if let service = service(target) { return service }
         return .copy(Self.spellings(of: target).flatMap(root.addresses))
@@ -89,7 +90,8 @@ struct LarderNames: Sendable {
         name.hasPrefix("[") || name.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
     }
 
-    /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path as `%7C`.
+    /// As it was asked for, and as the URL standard would have written it: Chromium sends the `|` of a path
+    /// as `%7C`.
     private static func spellings(of target: String) -> [String] {
         target.utf8.contains("%7C".utf8) ? [target, target.replacing("%7C", with: "|")] : [target]
     }

@@ -6,8 +6,8 @@ internal import Synchronization
 /// What the server threads have noted since somebody last took the notes. Any thread may use it.
 final class ServingNotes: Sendable {
     struct Notes {
-        /// When copies were made ready, by the numbers of their URLs, in seconds of `CoarseClock`. Who answers from memory
-        /// notes nothing: the tier knows.
+        /// When copies were made ready, by the numbers of their URLs, in seconds of `CoarseClock`. Who
+        /// answers from memory notes nothing: the tier knows.
         var made: [Int64: Int64] = [:]
         /// By method and address; their times are of `CoarseClock` too.
         fileprivate(set) var misses: [String: Miss] = [:]
@@ -39,14 +39,16 @@ final class ServingNotes: Sendable {
     ///   - from: from where the page came that asks; `.fromThisMachine` where a person does.
     ///   - origin: the original origin of a page that asks by CORS.
     func missed(
-        _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [], origin: String? = nil,
+        _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [],
+        origin: String? = nil,
         at now: Int64
     ) {
         guard url.utf8.count <= Self.longestAddress, method.utf8.count <= 32 else { return }
         let referrer = referrer.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
         let origin = origin.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
         let miss = Miss(
-            href: url, method: method, referrer: referrer, isPage: isPage, from: from, origin: origin, first: now,
+            href: url, method: method, referrer: referrer, isPage: isPage, from: from, origin: origin,
+            first: now,
             last: now)
         notes.withLock { notes in
             let key = "\(method) \(url)"
@@ -71,8 +73,8 @@ final class ServingNotes: Sendable {
     }
 }
 
-/// Writes down what was served and what was missed: what is served often is evicted last, and what was missed is fetched
-/// at the next prefetch.
+/// Writes down what was served and what was missed: what is served often is evicted last, and what was missed
+/// is fetched at the next prefetch.
 final class NoteKeeper: Sendable {
     private let folder: StoreFolder
     private let notes: ServingNotes
@@ -89,8 +91,8 @@ final class NoteKeeper: Sendable {
         lastLook = Mutex(CoarseClock.seconds())
     }
 
-    /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a moment of the
-    /// first, and a little of the second, which nobody asked for.
+    /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a
+    /// moment of the first, and a little of the second, which nobody asked for.
     ///
     /// - Parameter isLast: all that there is.
     func write(isLast: Bool) {
@@ -103,7 +105,9 @@ final class NoteKeeper: Sendable {
         }
         var taken = notes.take(withMade: since != nil)
         if let since {
-            for use in tier.uses(since: since) { taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse) }
+            for use in tier.uses(since: since) {
+                taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse)
+            }
         }
         guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
         // Seconds since 1970 at the start of the other clock.
@@ -121,7 +125,8 @@ final class NoteKeeper: Sendable {
                     return miss
                 })
         } catch {
-            // Whoever may not write to the store, or cannot now, serves it all the same; there is nobody to tell.
+            // Whoever may not write to the store, or cannot now, serves it all the same; there is nobody to
+            // tell.
         }
     }
 }
@@ -154,7 +159,8 @@ final class Housekeeping: Sendable {
         stop()
     }
 
-    /// Returns when the work has been done for the last time. From any other thread, and as often as one likes.
+    /// Returns when the work has been done for the last time. From any other thread, and as often as one
+    /// likes.
     func stop() {
         thread.change { thread in
             guard let running = thread else { return }

@@ -20,10 +20,13 @@ struct Shim: Sendable {
         // In a block, so that nothing of it has a name that the page's scripts could meet.
         let script = Array("{\n\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
         // FNV-1a: it only has to change when the script does.
-        let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
+        }
         address = "\(Self.path)?\(String(version, radix: 36))"
         let fields: [(name: String, value: String)] = [
-            ("Content-Type", "text/javascript; charset=utf-8"), ("Cache-Control", "max-age=31536000, immutable"),
+            ("Content-Type", "text/javascript; charset=utf-8"),
+            ("Cache-Control", "max-age=31536000, immutable"),
         ]
         answer = Answer(status: 200, fields: fields + layout.commonFields, body: script, sharing: .everybodys)
     }
@@ -111,11 +114,12 @@ private enum JSONText {
     }
 }
 
-/// The script that leads to the larder what other scripts ask for by whole addresses which they make at run time.
+/// The script that leads to the larder what other scripts ask for by whole addresses which they make at run
+/// time.
 ///
-/// Before it stand `larderHere`, the shim's own address; `larderAddress`, which gives the larder's address of an http or https
-/// URL, and the URL itself where that is the larder's already; `larderDomain`, the larder's name of a host, or "" where it
-/// has none; and `larderIsInside`, whether nothing may get out.
+/// Before it stand `larderHere`, the shim's own address; `larderAddress`, which gives the larder's address of
+/// an http or https URL, and the URL itself where that is the larder's already; `larderDomain`, the larder's
+/// name of a host, or "" where it has none; and `larderIsInside`, whether nothing may get out.
 enum ShimScript {
     static let text = #"""
         // Larder leads to itself what this page's scripts ask for by whole addresses: they were made for the network, which
@@ -325,8 +329,8 @@ enum ShimScript {
 
     // MARK: - Workers
 
-    /// Goes before a service worker of the site at the root: of requests for others' copies it hears nothing. What it goes by
-    /// is taken before the worker's own script could change it.
+    /// Goes before a service worker of the site at the root: of requests for others' copies it hears nothing.
+    /// What it goes by is taken before the worker's own script could change it.
     static func workerGuard(before script: [UInt8]) -> [UInt8] {
         Array((isStrict(script) ? "\"use strict\";" : "").utf8) + workerGuard
     }
@@ -353,7 +357,8 @@ enum ShimScript {
             if rest.starts(with: "//".utf8) {
                 rest = rest.drop { $0 != 0x0A && $0 != 0x0D }
             } else if rest.starts(with: "/*".utf8) {
-                guard let end = rest.dropFirst(2).indices.first(where: { rest[$0...].starts(with: "*/".utf8) })
+                guard
+                    let end = rest.dropFirst(2).indices.first(where: { rest[$0...].starts(with: "*/".utf8) })
                 else { return false }
                 rest = rest[(end + 2)...]
             } else {

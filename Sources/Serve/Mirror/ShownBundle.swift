@@ -41,9 +41,11 @@ struct ShownBundle {
     /// What an answer with exactly these bytes says of them (RFC 9530).
     var fields: [(String, String)] {
         let whole = digests.filter { [.sha256, .md5].contains($0.algorithm) }
-            .map { FieldDigest(algorithm: $0.algorithm == .md5 ? "md5" : "sha-256", bytes: $0.bytes).text }.sorted()
+            .map { FieldDigest(algorithm: $0.algorithm == .md5 ? "md5" : "sha-256", bytes: $0.bytes).text }
+            .sorted()
         return [
-            ("Repr-Digest", whole.reversed().joined(separator: ", ")), ("Larder-Bundle", "verified" + told(.md5)),
+            ("Repr-Digest", whole.reversed().joined(separator: ", ")),
+            ("Larder-Bundle", "verified" + told(.md5)),
         ]
     }
 

@@ -51,13 +51,15 @@ struct ChangesPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         guard let from, let to, from != to else {
-            html.element("p", text: "There is only one visit. Prefetch the site again to have something to compare.")
+            html.element(
+                "p", text: "There is only one visit. Prefetch the site again to have something to compare.")
             return
         }
         writeForm(to: &html, context)
         guard let difference else {
             html.element("p", text: "These visits are too large to be compared here. In a terminal:")
-            html.element("pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
+            html.element(
+                "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
             return
         }
         guard !difference.isEmpty else {
@@ -75,7 +77,9 @@ struct ChangesPage: PortalPage {
     }
 
     private func writeForm(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("form", ["class": "find", "method": "get", "action": context.links.changes(of: site.id)]) { html in
+        html.element(
+            "form", ["class": "find", "method": "get", "action": context.links.changes(of: site.id)]
+        ) { html in
             choice("from", "From visit", from, to: &html)
             choice("to", "To visit", to, to: &html)
             html.element("button", ["type": "submit"], text: "Compare")
@@ -89,7 +93,8 @@ struct ChangesPage: PortalPage {
                 for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
                     let words = "\(visit.id), \(Wording.moment(visit.started))"
                     html.element(
-                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil], text: words)
+                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil],
+                        text: words)
                 }
             }
         }

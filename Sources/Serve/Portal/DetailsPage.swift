@@ -29,12 +29,17 @@ struct DetailsPage: PortalPage {
     let neighbours: [String]
     let section = PortalSection.none
 
-    init(_ href: String, allOf wanted: LinkList?, after place: Int64?, _ reader: StoreReader, _ memory: PortalMemory)
+    init(
+        _ href: String, allOf wanted: LinkList?, after place: Int64?, _ reader: StoreReader,
+        _ memory: PortalMemory
+    )
         throws(StoreError)
     {
         self.href = href
         rows = try reader.rows(of: href)
-        shown = rows.first { $0.isShown && $0.response.request == .get } ?? rows.first { $0.isShown } ?? rows.first
+        shown =
+            rows.first { $0.isShown && $0.response.request == .get } ?? rows.first { $0.isShown }
+            ?? rows.first
         keptIn =
             try shown?.response.body.flatMap { (body) throws(StoreError) in
                 try reader.content(of: body) == nil ? nil : try reader.placeName(of: body)
@@ -54,7 +59,8 @@ struct DetailsPage: PortalPage {
             for list in LinkList.allCases {
                 let all = Self.unique(list == .pages ? numbers.pages : numbers.requisites)
                 let limit = wanted == list ? Self.mostLinks : PortalLimits.lines
-                links.append(Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
+                links.append(
+                    Links(list: list, targets: try reader.targets(all, limit: limit), count: all.count))
             }
         }
         self.links = links
@@ -133,7 +139,8 @@ struct DetailsPage: PortalPage {
             if let address = context.mirrored(href) {
                 html.link(address, ["class": "button"], text: "Open the copy")
             }
-            html.link(href, ["class": "button quiet", "rel": "noreferrer external"], text: "Open at the origin")
+            html.link(
+                href, ["class": "button quiet", "rel": "noreferrer external"], text: "Open at the origin")
         }
     }
 
@@ -148,7 +155,9 @@ struct DetailsPage: PortalPage {
                 html.text(" (\(Wording.age(context.now - response.fetched))), visit \(response.visit) of ")
                 html.foreign(row.site)
             }
-            if let referrer = row.referrer { html.line("First asked for by") { $0.target(referrer, context) } }
+            if let referrer = row.referrer {
+                html.line("First asked for by") { $0.target(referrer, context) }
+            }
             if response.flags.contains(.isInvalidated) {
                 html.line("State", "to be asked about before it is used again")
             }
@@ -187,10 +196,13 @@ struct DetailsPage: PortalPage {
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "rows"], text: "Over the visits")
-        html.element("div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]) { html in
+        html.element(
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "rows", "tabindex": "0"]
+        ) { html in
             html.element("table") { html in
                 html.head([
-                    ("Visit", false), ("Fetched", false), ("Status", true), ("Size", true), ("SHA-256", false),
+                    ("Visit", false), ("Fetched", false), ("Status", true), ("Size", true),
+                    ("SHA-256", false),
                     ("State", false),
                 ])
                 html.element("tbody") { html in
@@ -208,9 +220,12 @@ struct DetailsPage: PortalPage {
             html.element("td") { $0.moment(response.fetched) }
             html.element("td", ["class": "number"], text: "\(response.status)")
             html.element(
-                "td", ["class": "number"], text: response.body.map { Wording.bytes(Int64($0.byteCount)) } ?? "none")
+                "td", ["class": "number"],
+                text: response.body.map { Wording.bytes(Int64($0.byteCount)) } ?? "none")
             html.element("td") { html in
-                if let body = response.body { html.element("code", text: String(Hex.encode(body.sha256).prefix(12))) }
+                if let body = response.body {
+                    html.element("code", text: String(Hex.encode(body.sha256).prefix(12)))
+                }
             }
             html.element("td") { html in
                 if row.isShown { html.element("span", ["class": "badge"], text: "Served") }
@@ -259,7 +274,8 @@ struct DetailsPage: PortalPage {
         html.element("h2", text: "Linked from")
         if linkers.hrefs.isEmpty {
             let words = isContinued ? "Nothing more was found" : "Nothing that is held links here"
-            html.element("p", ["class": "soft"], text: linkers.next == nil ? "\(words)." : "\(words), so far.")
+            html.element(
+                "p", ["class": "soft"], text: linkers.next == nil ? "\(words)." : "\(words), so far.")
         }
         html.element("ul", ["class": "links"]) { html in
             for linker in linkers.hrefs {
@@ -282,7 +298,9 @@ extension HTMLWriter {
 
     /// The details of another address; of one that has the origin only its path is shown.
     fileprivate mutating func target(_ href: String, _ context: PortalContext, from origin: String? = nil) {
-        guard WebURL(href)?.isHTTP == true else { return element("span", ["class": "url"]) { $0.address(href) } }
+        guard WebURL(href)?.isHTTP == true else {
+            return element("span", ["class": "url"]) { $0.address(href) }
+        }
         link(context.links.details(href), ["class": "url"]) { html in
             let isBelow = origin.map { href.hasPrefix("\($0)/") } ?? false
             html.address(isBelow ? String(href.dropFirst(origin?.utf8.count ?? 0)) : href)

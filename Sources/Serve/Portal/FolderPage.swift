@@ -21,7 +21,8 @@ struct FolderPage: PortalPage {
         trail.append(("Hosts", context.links.folder("", of: site.id)))
         var above = ""
         while let folder = FolderWalk.folder(of: walk.prefix, below: above), folder != walk.prefix {
-            trail.append((String(folder.dropFirst(above.utf8.count)), context.links.folder(folder, of: site.id)))
+            trail.append(
+                (String(folder.dropFirst(above.utf8.count)), context.links.folder(folder, of: site.id)))
             above = folder
         }
         return trail
@@ -46,7 +47,8 @@ struct FolderPage: PortalPage {
     }
 }
 
-/// Tells what stands in a folder of addresses from slices of all that stands below it, in the order of addresses.
+/// Tells what stands in a folder of addresses from slices of all that stands below it, in the order of
+/// addresses.
 ///
 /// With an empty prefix the folders are hosts.
 struct FolderWalk {
@@ -70,8 +72,8 @@ struct FolderWalk {
     /// Behind every address that begins with the prefix: addresses are ASCII.
     static func end(of prefix: String) -> String { prefix + "\u{7f}" }
 
-    /// Takes the next slice, and says where the one after it should begin; nil when there is none or the list is full. In a
-    /// hurry a folder is counted no further than its slice goes.
+    /// Takes the next slice, and says where the one after it should begin; nil when there is none or the list
+    /// is full. In a hurry a folder is counted no further than its slice goes.
     mutating func take(_ slice: HeldSlice, inHurry: Bool = false) -> String? {
         for entry in slice.entries {
             guard add(entry) else { return nil }
@@ -114,7 +116,8 @@ struct FolderWalk {
     static func folder(of href: String, below prefix: String) -> String? {
         let bytes = href.utf8
         var place =
-            bytes.index(bytes.startIndex, offsetBy: prefix.utf8.count, limitedBy: bytes.endIndex) ?? bytes.endIndex
+            bytes.index(bytes.startIndex, offsetBy: prefix.utf8.count, limitedBy: bytes.endIndex)
+            ?? bytes.endIndex
         if prefix.isEmpty {
             guard let authority = href.firstRange(of: "://") else { return nil }
             place = authority.upperBound
@@ -144,7 +147,8 @@ struct FolderWalk {
             }
             let inHurry = walked >= PortalLimits.walkedURLs / 2
             let length = inHurry ? PortalLimits.hurriedSlice : PortalLimits.slice
-            let slice = try reader.slice(from: position, before: end(of: prefix), site: site, urlCount: length)
+            let slice = try reader.slice(
+                from: position, before: end(of: prefix), site: site, urlCount: length)
             walked += length
             next = walk.take(slice, inHurry: inHurry)
         }
@@ -154,10 +158,13 @@ struct FolderWalk {
 
 extension HTMLWriter {
     /// What is held, a line each: its title, its address and what it is.
-    mutating func entry(_ entry: HeldEntry, _ context: PortalContext, below prefix: String = "", site: String? = nil) {
+    mutating func entry(
+        _ entry: HeldEntry, _ context: PortalContext, below prefix: String = "", site: String? = nil
+    ) {
         element("li", ["class": "entry"]) { html in
             let address = entry.href.dropFirst(prefix.utf8.count)
-            let shown = prefix.isEmpty ? entry.href : address.isEmpty ? "(this folder’s own page)" : String(address)
+            let shown =
+                prefix.isEmpty ? entry.href : address.isEmpty ? "(this folder’s own page)" : String(address)
             let title = entry.body?.title.flatMap { $0.isEmpty ? nil : $0 }
             html.link(context.links.details(entry.href), ["class": "name"]) { html in
                 html.foreign(Wording.cut(title ?? shown, to: 200))
@@ -181,7 +188,9 @@ extension HTMLWriter {
         return words.joined(separator: ", ")
     }
 
-    mutating func item(_ item: FolderWalk.Item, _ context: PortalContext, of site: Int64, below prefix: String) {
+    mutating func item(
+        _ item: FolderWalk.Item, _ context: PortalContext, of site: Int64, below prefix: String
+    ) {
         switch item {
         case .entry(let entry):
             self.entry(entry, context, below: prefix)
@@ -203,7 +212,8 @@ extension HTMLWriter {
             html.void(
                 "input",
                 [
-                    "id": "q", "name": "q", "type": "search", "value": words, "maxlength": "\(PortalLimits.words)",
+                    "id": "q", "name": "q", "type": "search", "value": words,
+                    "maxlength": "\(PortalLimits.words)",
                     "autocomplete": "off", "spellcheck": "false",
                 ])
             html.element("button", ["type": "submit"], text: "Search")
@@ -219,7 +229,9 @@ extension HTMLWriter {
     }
 
     mutating func next(_ address: String, _ text: String) {
-        element("p", ["class": "next"]) { $0.link(address, ["class": "button quiet", "rel": "next"], text: text) }
+        element("p", ["class": "next"]) {
+            $0.link(address, ["class": "button quiet", "rel": "next"], text: text)
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 internal import Web
 
-/// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute, and is escaped;
-/// what makes markup are the literals of our own code.
+/// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute,
+/// and is escaped; what makes markup are the literals of our own code.
 struct HTMLWriter {
     typealias Attributes = KeyValuePairs<StaticString, String?>
 
@@ -25,7 +25,8 @@ struct HTMLWriter {
         open(name, attributes)
     }
 
-    /// What a terminal would obey, and what would turn the direction of what stands around it, is shown instead.
+    /// What a terminal would obey, and what would turn the direction of what stands around it, is shown
+    /// instead.
     mutating func text(_ text: String) {
         bytes.append(escaping: text.withVisibleControls)
     }
@@ -35,7 +36,8 @@ struct HTMLWriter {
         element("bdi", text: words)
     }
 
-    /// Somebody else's address, which may go on in another line behind its slashes and the fields of its query.
+    /// Somebody else's address, which may go on in another line behind its slashes and the fields of its
+    /// query.
     mutating func address(_ href: String) {
         element("bdi") { html in
             let bytes = Array(Wording.cut(href).utf8)
@@ -52,12 +54,15 @@ struct HTMLWriter {
         }
     }
 
-    /// A link to a path of the larder's or to a page of the web. An address that would do anything else becomes no link.
+    /// A link to a path of the larder's or to a page of the web. An address that would do anything else
+    /// becomes no link.
     mutating func link(
         _ address: String, _ attributes: Attributes = [:], _ content: (inout HTMLWriter) -> Void
     ) {
         let isPath = address.hasPrefix("/") && !address.hasPrefix("//")
-        guard isPath || address.hasPrefix("http://") || address.hasPrefix("https://") else { return content(&self) }
+        guard isPath || address.hasPrefix("http://") || address.hasPrefix("https://") else {
+            return content(&self)
+        }
         bytes.append(literal: "<a href=\"")
         bytes.append(escaping: address)
         bytes.append(literal: "\"")
@@ -123,7 +128,8 @@ extension [UInt8] {
     }
 }
 
-/// Where the portal has what. Every address is a path, so that it holds under whichever name the portal is reached.
+/// Where the portal has what. Every address is a path, so that it holds under whichever name the portal is
+/// reached.
 struct PortalLinks {
     let home = "/"
 
@@ -142,7 +148,8 @@ struct PortalLinks {
         Self.address("\(self.site(site))/missing", [("kind", kind), ("after", after.map { "\($0)" })])
     }
 
-    func changes(of site: Int64, from: Int64? = nil, to: Int64? = nil, kind: String? = nil, page: Int? = nil) -> String
+    func changes(of site: Int64, from: Int64? = nil, to: Int64? = nil, kind: String? = nil, page: Int? = nil)
+        -> String
     {
         Self.address(
             "\(self.site(site))/changes",
@@ -182,7 +189,8 @@ struct PortalLinks {
         let digits = Array("0123456789ABCDEF".utf8)
         for byte in value.utf8 {
             switch byte {
-            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."),
+                UInt8(ascii: "_"),
                 UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: ":"):
                 bytes.append(byte)
             default:

@@ -38,7 +38,9 @@ struct HomePage: PortalPage {
     }
 
     private func write(_ facts: SiteFacts, to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element("h2") { $0.link(context.links.site(facts.site.id)) { $0.foreign(Wording.cut(facts.heading)) } }
+        html.element("h2") {
+            $0.link(context.links.site(facts.site.id)) { $0.foreign(Wording.cut(facts.heading)) }
+        }
         html.element("p", ["class": "url soft"]) { $0.address(facts.site.name) }
         facts.writeState(to: &html, context)
         facts.writeFacts(to: &html)

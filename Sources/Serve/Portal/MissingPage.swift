@@ -27,7 +27,8 @@ struct MissingPage: PortalPage {
         targets =
             try list.map { (list) throws(StoreError) in
                 try reader.unheld(
-                    list, site: site.id, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines * 4)
+                    list, site: site.id, after: place ?? 0, count: PortalLimits.linkers,
+                    limit: PortalLimits.lines * 4)
             } ?? UnheldTargets()
         guard !isContinued else {
             (misses, tombstones) = ([], [])
@@ -62,7 +63,8 @@ struct MissingPage: PortalPage {
             html.element("p", ["class": "soft"], text: "Nothing that was asked of this larder was missing.")
             return
         }
-        html.element("p", text: "The next prefetch of the site fetches them, unless they were sent something.")
+        html.element(
+            "p", text: "The next prefetch of the site fetches them, unless they were sent something.")
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.lines) {
                 html.element("li") { html in
@@ -95,7 +97,9 @@ struct MissingPage: PortalPage {
             html.element("ul", ["class": "list"]) { html in
                 for lack in needs.missing.prefix(shown) {
                     html.element("li") { html in
-                        html.link(context.links.details(lack.href), ["class": "name url"]) { $0.address(lack.href) }
+                        html.link(context.links.details(lack.href), ["class": "name url"]) {
+                            $0.address(lack.href)
+                        }
                         html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(lack.reason)) }
                         if let asker = lack.asker { html.asker(asker, "Needed by ", context) }
                     }
@@ -106,7 +110,8 @@ struct MissingPage: PortalPage {
         if needs.leftOut > 0 {
             let count = Wording.count(needs.leftOut, "page")
             html.element(
-                "p", ["class": "soft"], text: "\(count) more were left out by settings: limits, robots.txt, traps.")
+                "p", ["class": "soft"],
+                text: "\(count) more were left out by settings: limits, robots.txt, traps.")
         }
         writeOthers([.pages], to: &html, context)
     }
@@ -138,11 +143,15 @@ struct MissingPage: PortalPage {
         let bodies = Wording.count(targets.lookedThrough, "page and file", plural: "pages and files")
         let isWhole = targets.next == nil && !isContinued
         html.element("p", ["class": "soft"]) { html in
-            html.text("By the links of \(isWhole ? "all " : "")\(bodies)\(isWhole ? "" : " that were looked through").")
+            html.text(
+                "By the links of \(isWhole ? "all " : "")\(bodies)\(isWhole ? "" : " that were looked through")."
+            )
         }
         if targets.targets.isEmpty {
             html.element(
-                "p", text: isWhole ? "Nothing is missing." : "Nothing is missing by these; others were not looked at.")
+                "p",
+                text: isWhole
+                    ? "Nothing is missing." : "Nothing is missing by these; others were not looked at.")
         } else {
             html.element("ul", ["class": "list"]) { html in
                 for target in targets.targets {
@@ -152,7 +161,8 @@ struct MissingPage: PortalPage {
                         }
                         let others = target.askers - 1
                         let more = others == 0 ? "" : " and \(Wording.count(others, "other"))"
-                        html.asker(target.asker, list == .pages ? "Linked from " : "Needed by ", context, more: more)
+                        html.asker(
+                            target.asker, list == .pages ? "Linked from " : "Needed by ", context, more: more)
                     }
                 }
             }
@@ -245,7 +255,9 @@ struct MissingPage: PortalPage {
 }
 
 extension HTMLWriter {
-    fileprivate mutating func asker(_ href: String, _ words: String, _ context: PortalContext, more: String = "") {
+    fileprivate mutating func asker(
+        _ href: String, _ words: String, _ context: PortalContext, more: String = ""
+    ) {
         element("span", ["class": "soft"]) { html in
             html.text(words)
             html.link(context.links.details(href)) { $0.address(href) }

@@ -2,8 +2,8 @@ internal import Glibc
 internal import Store
 internal import Web
 
-/// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It belongs to one
-/// thread.
+/// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It
+/// belongs to one thread.
 struct Portal {
     private let layout: OriginLayout
     private let links = PortalLinks()
@@ -40,7 +40,8 @@ struct Portal {
         return isJSON ? json(page, target) : html(page, target)
     }
 
-    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`, `@2026-11-20/https://example.com/`.
+    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
+    /// `@2026-11-20/https://example.com/`.
     private func past(_ target: String, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard target.hasPrefix("@"), let slash = target.firstIndex(of: "/") else { return nil }
         let word = String(target[..<slash].dropFirst())
@@ -56,8 +57,8 @@ struct Portal {
         return .redirect(to: address, fields: fields)
     }
 
-    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on the URL's host, else
-    /// of those that have it.
+    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on
+    /// the URL's host, else of those that have it.
     private func visit(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64? {
         let sites = try memory.sites(reader)
         func complete(_ sites: [Site]) -> [Visit] {
@@ -72,7 +73,9 @@ struct Portal {
             let names = Set(try reader.rows(of: url.key.href).map(\.site))
             owners = sites.filter { names.contains($0.name) }
         }
-        return complete(owners).filter { $0.started <= end }.max { ($0.started, $0.id) < ($1.started, $1.id) }?.id
+        return complete(owners).filter { $0.started <= end }.max {
+            ($0.started, $0.id) < ($1.started, $1.id)
+        }?.id
     }
 
     private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)? {
@@ -88,7 +91,8 @@ struct Portal {
             // Other schemes are never held, and never linked to.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
             return try DetailsPage(
-                url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"), reader,
+                url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"),
+                reader,
                 memory)
         default:
             return try sitePage(request, place, reader)
@@ -117,7 +121,8 @@ struct Portal {
         case "changes":
             return try ChangesPage(
                 site, from: request.number("from"), to: request.number("to"),
-                kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0), reader)
+                kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
+                reader)
         default:
             return nil
         }
@@ -148,12 +153,14 @@ struct Portal {
     }
 
     private func json(_ page: some PortalPage, _ target: String) -> Answer {
-        let context = PortalContext(layout: layout, links: links, now: now(), address: target, jsonAddress: target)
+        let context = PortalContext(
+            layout: layout, links: links, now: now(), address: target, jsonAddress: target)
         var writer = JSONWriter(.pretty)
         writer.object { page.write(to: &$0, context) }
         writer.endText()
         return Answer(
-            status: page.status, fields: [("Content-Type", "application/json")] + pageFields, body: writer.bytes)
+            status: page.status, fields: [("Content-Type", "application/json")] + pageFields,
+            body: writer.bytes)
     }
 
     private var pageFields: [(name: String, value: String)] {
@@ -170,7 +177,8 @@ struct Portal {
         }
         // Their names change with them.
         let lasting = ("Cache-Control", "public, max-age=31536000, immutable")
-        return Answer(status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
+        return Answer(
+            status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
     }
 
     /// Browsers accept anything, and HTML by name.
@@ -188,8 +196,8 @@ struct PortalRequest: Equatable {
     static let longestField = 4096
     private static let mostFields = 16
 
-    /// Reads a request target: the query as a form writes it, what is no UTF-8 repaired. Of a field that comes twice the
-    /// first counts; what is too long is cut.
+    /// Reads a request target: the query as a form writes it, what is no UTF-8 repaired. Of a field that
+    /// comes twice the first counts; what is too long is cut.
     init(target: String) {
         let bytes = Array(target.utf8)
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
@@ -238,13 +246,15 @@ struct PortalRequest: Equatable {
     }
 }
 
-/// Every bound on what one page of the portal looks at and shows, in one place: what is beyond is a link away.
+/// Every bound on what one page of the portal looks at and shows, in one place: what is beyond is a link
+/// away.
 enum PortalLimits {
     /// How many responses of each kind are counted one by one.
     static let counted = 20_000
     /// Lines of a list.
     static let lines = 50
-    /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them are used up.
+    /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them
+    /// are used up.
     static let walkedURLs = 8_192
     static let slice = 512
     static let hurriedSlice = 32

@@ -63,7 +63,9 @@ enum PortalFrame {
         html.element("nav", ["class": "trail", "aria-label": "You are here"]) { html in
             html.element("ol") { html in
                 for step in trail {
-                    html.element("li") { $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) } }
+                    html.element("li") {
+                        $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) }
+                    }
                 }
             }
         }
@@ -120,8 +122,8 @@ struct PortalContext {
     func mirrored(_ href: String) -> String? { WebURL(href).flatMap(layout.address) }
 }
 
-/// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and dark, without
-/// scripts.
+/// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and
+/// dark, without scripts.
 struct HTMLPage {
     let title: String
     /// Markup; whatever comes from outside is escaped in it already.

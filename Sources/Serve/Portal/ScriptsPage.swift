@@ -35,7 +35,8 @@ struct ScriptsPage: PortalPage {
         }
         self.md5s = md5s
         var known: [String: BundleVerdict] = [:]
-        let bodies = Dictionary(scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
+        let bodies = Dictionary(
+            scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
         for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
             known[verdict.href] = verdict
         }

@@ -15,7 +15,8 @@ struct SearchPage: PortalPage {
     let section = PortalSection.search
 
     init(
-        _ words: String, in site: Site?, from place: SearchPlace?, _ reader: StoreReader, _ memory: PortalMemory
+        _ words: String, in site: Site?, from place: SearchPlace?, _ reader: StoreReader,
+        _ memory: PortalMemory
     ) throws(StoreError) {
         self.words = Wording.cut(Self.trimmed(words), to: PortalLimits.words)
         self.site = site
@@ -47,7 +48,8 @@ struct SearchPage: PortalPage {
         let room = PortalLimits.lines - entries.count
         guard room > 0 else { return (entries, .addresses(start)) }
         let found = try reader.find(
-            address: address(words), notTitled: words, site: site, after: start, urlCount: PortalLimits.searchedURLs,
+            address: address(words), notTitled: words, site: site, after: start,
+            urlCount: PortalLimits.searchedURLs,
             limit: room)
         return (entries + found.entries, found.next.map { .addresses($0) })
     }
@@ -57,7 +59,8 @@ struct SearchPage: PortalPage {
         if let url = WebURL(words), url.isHTTP { return url.key.href }
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = words.utf8.flatMap { byte in
-            byte > 0x20 && byte < 0x7f ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            byte > 0x20 && byte < 0x7f
+                ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
         }
         return String(decoding: bytes, as: UTF8.self)
     }
@@ -77,7 +80,8 @@ struct SearchPage: PortalPage {
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         let action = site.map { "\(context.links.site($0.id))/search" } ?? PortalLinks.search
-        let label = site == nil ? "Words in a title or an address" : "Words in a title or an address of this site"
+        let label =
+            site == nil ? "Words in a title or an address" : "Words in a title or an address of this site"
         html.searchForm(action, label: label, words: words)
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: outcome)
@@ -132,7 +136,8 @@ enum SearchPlace: Equatable {
             return
         }
         let numbers = rest.split(separator: ".").compactMap { Int64($0) }
-        guard text.hasPrefix("t."), numbers.count == 2, numbers.allSatisfy({ $0 >= 0 && $0 < Int64.max / 2 }) else {
+        guard text.hasPrefix("t."), numbers.count == 2, numbers.allSatisfy({ $0 >= 0 && $0 < Int64.max / 2 })
+        else {
             return nil
         }
         self = .titles(BodyPlace(body: numbers[0], url: numbers[1]))

@@ -17,14 +17,18 @@ struct SitePage: PortalPage {
         let start = site.start.first ?? site.name
         folder = try FolderWalk.list(
             Self.folder(of: start), site: site.id, from: nil, limit: Self.shownLines, reader)
-        types = try facts.shown.map { (visit) throws(StoreError) in try memory.types(ofVisit: visit.id, reader) } ?? []
+        types =
+            try facts.shown.map { (visit) throws(StoreError) in try memory.types(ofVisit: visit.id, reader) }
+            ?? []
     }
 
     private static let shownLines = 25
 
     /// Up to the last slash of the path.
     static func folder(of href: String) -> String {
-        guard let url = WebURL(href), let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+        guard let url = WebURL(href), let slash = url.path.utf8.lastIndex(of: UInt8(ascii: "/")) else {
+            return ""
+        }
         return url.origin + url.path[...slash]
     }
 
@@ -52,7 +56,8 @@ struct SitePage: PortalPage {
             if let address = context.mirrored(start) {
                 html.link(address, ["class": "button"], text: "Open the copy")
             }
-            html.link(context.links.missing(of: facts.site.id), ["class": "button quiet"], text: "What is missing")
+            html.link(
+                context.links.missing(of: facts.site.id), ["class": "button quiet"], text: "What is missing")
         }
     }
 
@@ -87,7 +92,9 @@ struct SitePage: PortalPage {
     private func writeTypes(to html: inout HTMLWriter) {
         guard !types.isEmpty else { return }
         html.element("h2", ["id": "types"], text: "Media types")
-        html.element("div", ["class": "scroll", "role": "region", "aria-labelledby": "types", "tabindex": "0"]) {
+        html.element(
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "types", "tabindex": "0"]
+        ) {
             html in
             html.element("table") { html in
                 if typesAreCut {
@@ -112,7 +119,9 @@ struct SitePage: PortalPage {
 
     private func writeVisits(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2", ["id": "visits"], text: "Visits")
-        html.element("div", ["class": "scroll", "role": "region", "aria-labelledby": "visits", "tabindex": "0"]) {
+        html.element(
+            "div", ["class": "scroll", "role": "region", "aria-labelledby": "visits", "tabindex": "0"]
+        ) {
             html in
             html.element("table") { html in
                 html.head([("Visit", false), ("Begun", false), ("Responses", true), ("State", false)])
@@ -143,7 +152,9 @@ struct SitePage: PortalPage {
                 if visit.id == facts.site.published {
                     html.element("span", ["class": "badge"], text: "Served")
                 } else if let base = visit.base {
-                    if visit.id == facts.site.overlay { html.element("span", ["class": "badge"], text: "Served") }
+                    if visit.id == facts.site.overlay {
+                        html.element("span", ["class": "badge"], text: "Served")
+                    }
                     html.text(" Loaded by a server, over visit \(base)")
                 } else if visit.finished == nil {
                     html.element("span", ["class": "badge warn"], text: "Not finished")
@@ -167,7 +178,9 @@ struct SitePage: PortalPage {
                 }
             }
         }
-        json.member("hosts") { $0.array { array in for item in hosts.items { item.write(to: &array, context) } } }
+        json.member("hosts") {
+            $0.array { array in for item in hosts.items { item.write(to: &array, context) } }
+        }
         json.member("folder") { folder.write(to: &$0, context) }
     }
 }
@@ -231,7 +244,8 @@ struct SiteFacts {
         self.site = site
         shown = site.visits.first { $0.id == site.published } ?? site.visits.last { $0.base == nil }
         tally =
-            try shown.map { (visit) throws(StoreError) in try memory.tally(ofVisit: visit.id, reader) } ?? VisitTally()
+            try shown.map { (visit) throws(StoreError) in try memory.tally(ofVisit: visit.id, reader) }
+            ?? VisitTally()
         needs = try memory.needs(of: site, limit: limit, reader)
         let start = site.start.first ?? site.name
         let title = try reader.response(for: start)?.body?.title
@@ -254,7 +268,8 @@ struct SiteFacts {
             if let shown, site.published != nil {
                 if let needs, !needs.missing.isEmpty {
                     html.element(
-                        "span", ["class": "badge warn"], text: "\(Wording.grouped(needs.missing.count)) missing")
+                        "span", ["class": "badge warn"],
+                        text: "\(Wording.grouped(needs.missing.count)) missing")
                 } else {
                     html.element("span", ["class": "badge"], text: needs == nil ? "Served" : "Complete")
                 }
@@ -284,7 +299,9 @@ struct SiteFacts {
             html.fact("Size", tally.isEstimate ? "about \(size)" : size)
             html.fact("Gone at the origin", number(tally.tombstones))
             html.fact("Missing", needs.map { Wording.grouped($0.missing.count) } ?? "not looked at")
-            if let needs, needs.leftOut > 0 { html.fact("Left out by settings", Wording.grouped(needs.leftOut)) }
+            if let needs, needs.leftOut > 0 {
+                html.fact("Left out by settings", Wording.grouped(needs.leftOut))
+            }
         }
     }
 
