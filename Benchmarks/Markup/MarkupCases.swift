@@ -14,17 +14,14 @@ enum MarkupCases {
             meter.measure("libxml2 SAX", counting: "elements") { PlainParse.elementCount(bodies[$0]) }
         }
         let tables = bodies.indices.map { scan($0) }
-        var output: [UInt8] = []
         meter.measure("splice", counting: "links") { index in
             let body = bodies[index]
-            output.removeAll(keepingCapacity: true)
-            Splicer.splice(body.span, tables[index], into: &output) { _, _ in replacement }
+            _ = Patch(body.span, tables[index]) { _, _ in replacement }.applied(to: body)
             return tables[index].occurrences.count
         }
         meter.measure("splice other origins", counting: "links") { index in
             let body = bodies[index]
-            output.removeAll(keepingCapacity: true)
-            Splicer.splice(body.span, tables[index], only: .namesOrigin, into: &output) { _, _ in replacement }
+            _ = Patch(body.span, tables[index], only: .namesOrigin) { _, _ in replacement }.applied(to: body)
             return tables[index].occurrences.count { $0.flags.contains(.namesOrigin) }
         }
         meter.measure("write table", counting: "bytes") { tables[$0].encoded().count }

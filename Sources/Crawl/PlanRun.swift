@@ -187,7 +187,7 @@ package struct PlanRun {
     private func contents(of body: FetchedBody) throws(CrawlError) -> [UInt8] {
         defer { body.discard() }
         do throws(StoreError) {
-            return try body.beginning(ScanWorker.largestScan)
+            return try body.beginning(BodyReading.byteLimit)
         } catch {
             throw .store(error)
         }

@@ -201,7 +201,7 @@ extension ResponseFlags {
 
 extension StoredBody {
     /// Nil for one of which this larder knows nothing.
-    var format: BodyFormat? { BodyFormat(name: String(Substring(form.utf8.prefix { $0 != UInt8(ascii: ";") }))) }
+    var format: BodyFormat? { BodyFormat(form: form) }
 }
 
 extension PartialBody {

@@ -17,9 +17,6 @@ final class ScanWorker {
     private let productToken: String
     private let willStore: CrawlPlan.WillStore?
 
-    /// Larger bodies are kept, and not looked into.
-    static let largestScan = 64 * 1024 * 1024
-
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
         productToken: String?, willStore: CrawlPlan.WillStore?
@@ -122,7 +119,7 @@ final class ScanWorker {
         case .file(let path, let byteCount):
             let content = BodyContent.file(path: path)
             let isOpaque = job.role != .guide && BodyFormat.isOpaque(response.fields.contentType)
-            guard isOpaque || byteCount > Self.largestScan else {
+            guard isOpaque || byteCount > BodyReading.byteLimit else {
                 return try describe(try content.load(), content, response.fields, job, known, into: &result)
             }
             references.removeAll()
@@ -144,8 +141,9 @@ final class ScanWorker {
             result.links = guided(by: bytes, mediaType, job.url)
             return try NewBody(content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
         }
-        let format = BodyFormat(mediaType: mediaType, url: job.url, body: bytes.span)
-        let table = scan(bytes, as: format, charset: mediaType?.charset)
+        references.removeAll()
+        let reading = scanner.read(bytes.span, of: job.url, as: mediaType) { references.append($0, $1) }
+        let (format, table) = (reading.format, reading.table)
         result.format = format
         read(fields, table, of: job, into: &result)
         guard !result.isLeftOut else { return nil }
@@ -153,7 +151,7 @@ final class ScanWorker {
         guard result.login != .inPlace else { return nil }
         if job.required != nil, format == .javaScript { addNamedFiles(bytes, job.url, to: &result) }
         let body = try NewBody(
-            content, form: "\(format.name);\(table.encoding.name)", title: table.title, links: table.encoded(),
+            content, form: reading.form, title: table.title, links: table.encoded(),
             measured: known, in: folder)
         if job.role == .page {
             result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false
@@ -220,7 +218,8 @@ final class ScanWorker {
         guard let bytes = inflated, url.path != "/robots.txt" else { return [] }
         let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
         guard format != .opaque else { return lines(of: bytes, url) }
-        let table = scan(bytes, as: format, charset: mediaType?.charset)
+        references.removeAll()
+        let table = scanner.scan(bytes.span, as: format, charset: mediaType?.charset) { references.append($0, $1) }
         let links = references.resolve(against: url, table: table)
         guard Self.listsGuides(bytes) else { return links }
         return links.map { FoundLink(url: $0.url, role: .guide) }
@@ -241,13 +240,6 @@ final class ScanWorker {
             let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
             guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else { return nil }
             return FoundLink(url: target.key, role: .page)
-        }
-    }
-
-    private func scan(_ bytes: [UInt8], as format: BodyFormat, charset: String?) -> LinkTable {
-        references.removeAll()
-        return scanner.scan(bytes.span, as: format, charset: charset) { occurrence, reference in
-            references.append(occurrence, reference)
         }
     }
 

@@ -56,11 +56,7 @@ extension Larder {
         let rebuilt = try StoreRebuild.run(folder)
         let scanner = LinkScanner()
         try StoreWriter(folder).relink { form, bytes in
-            let words = form.utf8.split(separator: UInt8(ascii: ";")).map { String(Substring($0)) }
-            guard let format = words.first.flatMap({ BodyFormat(name: $0) }), format != .opaque else {
-                return LinkTable().encoded()
-            }
-            return scanner.scan(bytes.span, as: format, charset: words.dropFirst().first) { _, _ in }.encoded()
+            (scanner.table(of: bytes.span, form: form) ?? LinkTable()).encoded()
         }
         return InspectionReport(try findings(in: folder, progress), isRepaired: true, rebuilt)
     }

@@ -1,8 +1,9 @@
+package import Bundles
 internal import CLinux
 internal import Glibc
 package import Store
 internal import System
-internal import Web
+package import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
 package final class MirrorServer: Sendable {
@@ -17,10 +18,12 @@ package final class MirrorServer: Sendable {
     ///   - memoryLimit: how much of what was answered is kept ready, in bytes, over all threads.
     ///   - secondsBetweenLooks: how long a change of the store may stay unseen; 0 looks for each request.
     package init(
-        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int, secondsBetweenLooks: Int64 = 1,
+        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int,
+        secondsBetweenLooks: Int64 = 1,
         options: MirrorOptions = MirrorOptions()
     ) throws(ServerError) {
-        // What servers are asked for is answered from what was read; a part of the memory is for what is held there alone.
+        // What servers are asked for is answered from what was read; a part of the memory is for what is held
+        // there alone.
         let shelfByteLimit = options.load == nil ? 0 : memoryLimit / 2
         let tier = MemoryTier<Answer>(byteLimit: memoryLimit - shelfByteLimit)
         let verifier = BodyVerifier(options.verification)
@@ -61,8 +64,8 @@ package final class MirrorServer: Sendable {
 
     package var port: UInt16 { server.port }
 
-    /// Ends what is under way, writes down what was served, and returns when every thread is done. From any thread, and as
-    /// often as one likes.
+    /// Ends what is under way, writes down what was served, and returns when every thread is done. From any
+    /// thread, and as often as one likes.
     package func stop() {
         server.stopAndWait()
         loading?.stop()
@@ -101,5 +104,63 @@ package final class MirrorServer: Sendable {
     /// Where this machine is shown an http or https URL; nil for anything else.
     package func address(of url: String) -> String? {
         WebURL(url).flatMap(layout.address)
+    }
+
+    /// Where a server on the port would show an http or https URL under its origin's name; nil for anything
+    /// else.
+    package static func address(of url: String, at port: UInt16) -> String? {
+        WebURL(url).flatMap(OriginLayout(port: port).address)
+    }
+}
+
+/// How a mirror is shown.
+package struct MirrorOptions: Sendable {
+    /// The site at the root; nil gives every origin a name of its own.
+    package var root: WebURL?
+    package var address = ListenAddress.loopback
+    /// Has pages lead to the larder what their scripts ask for by whole addresses.
+    package var hasShim = true
+    /// Lets pages ask the network for what the larder does not lead to itself.
+    package var allowsNetwork = false
+    /// Shows other machines what was fetched with credentials.
+    package var showsPrivate = false
+
+    /// When bodies are hashed before they are shown.
+    package var verification = Verification.never
+
+    /// How what is held and servers share the work, where neither a request nor a rule says otherwise. Those
+    /// are heard only when there is somebody to ask servers.
+    package var policy = CachePolicy.offline
+    /// Asks servers. Without it none is ever asked.
+    package var load: Load?
+
+    /// What the user wants otherwise than servers say, before what the rules of sites say.
+    package var rules: [CacheRules.Rule] = []
+    /// After how long a held copy is shown where a server that is asked first has not answered; nil waits for
+    /// it.
+    package var patience: Duration?
+    /// How large the larder may become by what is loaded; nil for any size.
+    package var sizeLimit: Int64?
+    /// What the manifests in force require of bodies, as the store has them. Any thread may call it.
+    package var requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements = {
+        _ throws(StoreError) in
+        Requirements()
+    }
+
+    /// Finds what is missing of sites. Any thread may call it.
+    package var walk: SiteNeeds.Walk?
+
+    /// What time it is, by which what is held is fresh or stale.
+    package var clock: @Sendable () -> HTTPDate = { HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()) }
+
+    package init() {}
+
+    /// A site at the root is everybody's, and its cache a shared one: what was asked for with
+    /// `Authorization`, or answered as `private`, is kept for nobody, unless the server says otherwise (RFC
+    /// 9111, section 3.5). Else the larder is somebody's own.
+    var profile: CacheProfile {
+        var profile = root == nil ? CacheProfile.private : .reverseProxy
+        profile.storesParts = true
+        return profile
     }
 }

@@ -59,6 +59,21 @@ struct MarkupTarget: Target {
             let read = table.reference(occurrence, in: source.span)
             guard read == reference else { return "a reference: \(text(reference)) reads \(text(read)), \(occurrence)" }
         }
+        // What is marked is written there.
+        for mark in table.marks {
+            let word: String
+            switch mark.kind {
+            case .policy: word = "content-security-policy"
+            case .referrer: word = "referrer"
+            case .referrerPolicy: word = "referrerpolicy"
+            case .integrity: word = "integrity"
+            case .start, .startIfShown: word = ""
+            }
+            let text = source.dropFirst(mark.place).prefix(word.utf8.count).map { $0 &- 0x41 < 26 ? $0 | 0x20 : $0 }
+            guard mark.place <= source.count, text.elementsEqual(word.utf8) else {
+                return "a mark: \(mark) in \(self.text(Array(source)))"
+            }
+        }
         // What is implied has no place, but its folder is looked for in the address of the body.
         for link in table.implied where link.reference(fromBodyAt: "/a/static/js/b.js").isEmpty {
             return "an implied link: \(link)"
@@ -67,8 +82,7 @@ struct MarkupTarget: Target {
     }
 
     private func spliceFault(_ input: [UInt8], _ table: LinkTable, _ source: [UInt8]) -> String? {
-        var output: [UInt8] = []
-        Splicer.splice(input.span, table, into: &output) { _, _ in nil }
+        let output = patched(input, table) { _, _ in nil }
         return output == source ? nil : "replacing nothing changes the body: \(text(output))"
     }
 
@@ -96,8 +110,7 @@ struct MarkupTarget: Target {
         guard table.encoding == .utf8 || table.isTranscoded else { return nil }
         for change in [Change.none, .longer, .other] {
             var expected: [[UInt8]] = []
-            var output: [UInt8] = []
-            Splicer.splice(input.span, table, into: &output) { occurrence, reference in
+            let output = patched(input, table) { occurrence, reference in
                 let reference = reference.withUnsafeBufferPointer { Array($0) }
                 let text = Self.dependsOnText(occurrence) ? nil : change(reference)
                 expected.append(text.map { Array($0.utf8) } ?? reference)

@@ -28,8 +28,12 @@ struct TableTarget: Target {
             end = occurrence.range.upperBound
         }
         // Of another body than it was made for.
-        var output: [UInt8] = []
-        Splicer.splice(input.span, table, into: &output) { _, _ in "/" }
+        _ = patched(input, table) { _, _ in "/" }
+        let marked = Patch(table.marks.map { Patch.Change(at: $0.place, "-") }, of: input.count).applied(to: input)
+        guard marked.count == input.count else { return "marks: \(marked.count) bytes of \(input.count)" }
+        guard table.marks.allSatisfy({ $0.kind != .integrity || table.occurrences.indices.contains($0.link) }) else {
+            return "a mark of no link"
+        }
         _ = table.occurrences.map { table.reference($0, in: input.span) }
         return Self.codingFault(table)
     }
@@ -43,4 +47,16 @@ struct TableTarget: Target {
             return "a stored table: \(error)"
         }
     }
+}
+
+/// A body, as stored, with its references replaced. Each part of it is the same as in the whole.
+func patched(
+    _ body: [UInt8], _ table: LinkTable, replacement: (LinkOccurrence, Span<UInt8>) -> String?
+) -> [UInt8] {
+    let source = table.source(of: body.span) ?? body
+    let patch = Patch(source.span, table, replacement: replacement)
+    let output = patch.applied(to: source)
+    let part = output.count / 3..<output.count * 2 / 3
+    precondition(patch.part(part) { Array(source[$0]) } == Array(output[part]), "a part differs from the whole")
+    return output
 }

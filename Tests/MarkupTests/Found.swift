@@ -62,8 +62,16 @@ struct Scan {
         } catch {
             faults.append("\(error)")
         }
-        var spliced: [UInt8] = []
-        Splicer.splice(body.span, table, into: &spliced) { _, _ in nil }
+        let spliced = patched(body, table) { _, _ in nil }
         if spliced != source { faults.append("splicing nothing changes the body") }
     }
+}
+
+/// A body, as stored, with its references replaced.
+func patched(
+    _ body: [UInt8], _ table: LinkTable, only: LinkFlags = [],
+    replacement: (LinkOccurrence, Span<UInt8>) -> String?
+) -> [UInt8] {
+    let source = table.source(of: body.span) ?? body
+    return Patch(source.span, table, only: only, replacement: replacement).applied(to: source)
 }

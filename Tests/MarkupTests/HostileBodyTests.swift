@@ -60,3 +60,60 @@ import Testing
         }
     }
 }
+
+/// Random changes to small documents. What comes of them is seldom valid, and must always be sound.
+@Suite struct MutationTests {
+    /// SplitMix64: the same changes in every run.
+    struct Dice {
+        var state: UInt64
+
+        mutating func roll(_ sides: Int) -> Int {
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var value = state
+            value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
+            return Int((value ^ (value >> 31)) % UInt64(max(sides, 1)))
+        }
+    }
+
+    static let pieces =
+        [
+            "<", ">", "'", "\"", "=", "/", "&", ";", "&amp;", "&quot;", "&#x", "<!--", "-->", "--!>", "<![CDATA[",
+            "]]>", "<svg>", "</svg>",
+            "<style>", "</style>", "<script>", "</script>", "<title>", "srcdoc=", "style=", "href=", "url(", ")", "\\",
+            "\\26 ", "/*", "*/",
+            "@import ", "{", "}", "\0", "\r\n", "\u{FFFD}", " ", ",", "<!--[if IE]>", "<![endif]-->",
+            "<iframe srcdoc='", "image-set(",
+        ].map { Array($0.utf8) } + [[0xFF], [0x80], [0xC3], [0xE2, 0x82]]
+
+    static func mutated(_ body: [UInt8], _ dice: inout Dice) -> [UInt8] {
+        var body = body
+        for _ in 0...dice.roll(6) {
+            let place = dice.roll(body.count + 1)
+            switch dice.roll(4) {
+            case 0: body.insert(contentsOf: pieces[dice.roll(pieces.count)], at: place)
+            case 1: body.removeSubrange(place..<min(body.count, place + dice.roll(8)))
+            case 2:
+                body.insert(
+                    contentsOf: body[place..<min(body.count, place + dice.roll(40))], at: dice.roll(body.count + 1))
+            default: if place < body.count { body[place] = UInt8(dice.roll(256)) }
+            }
+        }
+        return body
+    }
+
+    @Test("No change to a document breaks what holds for all", .timeLimit(.minutes(1)), arguments: 0..<40)
+    func mutations(_ seed: Int) {
+        var dice = Dice(state: UInt64(seed))
+        let scanner = LinkScanner()
+        for document in PatchTests.documents {
+            var body = Array(document.text.utf8)
+            for _ in 0..<25 {
+                body = Self.mutated(body, &dice)
+                let charset = ["utf-8", "windows-1252", "shift_jis", "utf-16le", nil][dice.roll(5)]
+                let scan = Scan(body, document.format, charset: charset, scanner: scanner)
+                #expect(scan.faults == [], "\(body)")
+            }
+        }
+    }
+}

@@ -33,5 +33,5 @@ private final class ScriptedResponder: Responder {
         self.answer = answer
     }
 
-    func respond(to request: Request) -> Reply { answer(request) }
+    func respond(to request: Request, orLater _: Later) -> Reply? { answer(request) }
 }

@@ -1,7 +1,11 @@
 import Glibc
-import Serve
+import Store
+import System
 import TestOrigin
 import Testing
+import Web
+
+@testable import Serve
 
 @Suite struct HTTPServerTests {
     private let server: FilesServer
@@ -111,5 +115,138 @@ import Testing
             #expect(try client.response().text == "hello")
             server.stop()
         }
+    }
+}
+
+@Suite struct HTTPListenTests {
+    @Test(arguments: [
+        ("localhost", "localhost", true, false), ("127.0.0.1", "127.0.0.1", true, false),
+        ("127.1.2.3", "127.1.2.3", true, false), ("::1", "::1", true, false), ("[::1]", "::1", true, false),
+        ("192.0.2.7", "192.0.2.7", false, false), ("[2001:db8::1]", "2001:db8::1", false, false),
+        ("0.0.0.0", "0.0.0.0", false, true), ("::", "::", false, true), ("*", "*", false, true),
+        ("fe80::1%eth0", "fe80::1%eth0", false, false),
+    ])
+    func `an address says who reaches it`(text: String, shown: String, isLoopback: Bool, isEverywhere: Bool) throws {
+        let address = try #require(ListenAddress(text))
+        #expect(address.description == shown)
+        #expect(address.isLoopback == isLoopback)
+        #expect(address.isEverywhere == isEverywhere)
+        if !isEverywhere { #expect(address.reachable.allSatisfy { !$0.contains(":") || $0.hasPrefix("[") }) }
+        #expect(address.reachable.allSatisfy { !isEverywhere || !$0.hasPrefix("127.") && $0 != "[::1]" })
+    }
+
+    @Test(arguments: ["", "example.test", "127.1", "1.2.3", "1.2.3.4.5", "[127.0.0.1]", "::1:80:", "1.2.3.4:80"])
+    func `what is no address is not looked up`(text: String) {
+        #expect(ListenAddress(text) == nil)
+    }
+
+    @Test(arguments: [
+        ("127.0.0.1", [Loopback.ipv4]), ("::1", [.ipv6]), ("localhost", [.ipv4, .ipv6]), ("*", [.ipv4, .ipv6]),
+        ("0.0.0.0", [.ipv4]),
+    ])
+    func `a server listens where it is told to, and nowhere else`(text: String, reached: [Loopback]) throws {
+        // Who has the same port of the other address is somebody else.
+        let name = "\(text) \(UInt64.random(in: 1...UInt64.max))"
+        let script = try HTTPScript(address: try #require(ListenAddress(text))) { _ in Reply(answer: .text(200, name)) }
+        for loopback in [Loopback.ipv4, .ipv6] {
+            if reached.contains(loopback) {
+                #expect(try RawClient(port: script.port, on: loopback).get("/").text == name)
+            } else {
+                #expect((try? RawClient(port: script.port, on: loopback).get("/").text) != name)
+            }
+        }
+    }
+
+    @Test func `why it cannot listen is said with what to do`() throws {
+        let taken = try HTTPScript { _ in Reply(answer: .text(200, "x")) }
+        func failure(_ text: String, _ port: UInt16) -> String? {
+            let address = ListenAddress(text) ?? .loopback
+            return #expect(throws: ServerError.self) {
+                try HTTPServer(port: port, threadCount: 1, address: address) { (_) throws(ServerError) in
+                    throw ServerError("respond", 0)
+                }
+            }?.description
+        }
+        #expect(failure("127.0.0.1", taken.server.port)?.contains("port \(taken.port) is in use") == true)
+        #expect(failure("*", taken.server.port)?.contains("with --port") == true)
+        #expect(failure("192.0.2.7", 0)?.contains("listen on 192.0.2.7: choose an address of this machine") == true)
+    }
+}
+
+/// What a responder may do beside answering at once.
+@Suite struct HTTPResponderTests {
+    private final class Patient: Responder {
+        private var slots: [ReplySlot] = []
+
+        private var atOnce: Reply { Reply(answer: .text(200, "at once")) }
+
+        func respond(to request: Request, orLater later: Later) -> Reply? {
+            switch String(decoding: request.target, as: UTF8.self) {
+            case "/later":
+                let slot = later.slot()
+                // Not one of Swift's own, which the tests keep busy.
+                _ = try? NamedThread.start("later") {
+                    slot.give(Reply(answer: .text(200, "later", fields: [("ETag", "\"v\"")])))
+                }
+                return nil
+            case "/kept":
+                slots.append(later.slot())
+                return nil
+            case "/release":
+                for slot in slots { slot.give(Reply(answer: .text(200, "kept"))) }
+                slots = []
+                return atOnce
+            case "/forgotten":
+                _ = later.slot()
+                return nil
+            default:
+                return atOnce
+            }
+        }
+
+        func preflight(_ request: Request) -> Reply? {
+            guard let asked = request.fields["Access-Control-Request-Method"], asked == "PUT" else { return nil }
+            return Reply(answer: Answer(status: 204, fields: [("Access-Control-Allow-Methods", "PUT")], body: []))
+        }
+    }
+
+    private let script: HTTPScript
+
+    init() throws {
+        script = try HTTPScript(responder: Patient())
+    }
+
+    @Test func `a reply from another thread is given in its place, by the same rules`() throws {
+        let client = try script.client()
+        try client.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\nGET /now HTTP/1.1\r\nHost: a\r\n\r\n")
+        try client.send("GET /later HTTP/1.1\r\nHost: a\r\nIf-None-Match: \"v\"\r\n\r\n")
+        try client.send("GET /later HTTP/1.1\r\nHost: a\r\nRange: bytes=1-2\r\n\r\n")
+        #expect(try client.response().text == "later")
+        #expect(try client.response().text == "at once")
+        #expect(try client.response().status == 304)
+        #expect(try client.response().text == "at")
+        #expect(try client.get("/forgotten").status == 500)
+        #expect(try client.get("/now").status == 200)
+    }
+
+    @Test func `other clients do not wait, and who has gone is not missed`() throws {
+        let (first, second) = (try script.client(), try script.client())
+        try first.send("GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
+        do {
+            let gone = try script.client()
+            try gone.send("GET /kept HTTP/1.1\r\nHost: a\r\n\r\n")
+            gone.resetOnClose()
+        }
+        #expect(try second.get("/now").status == 200)
+        #expect(try second.get("/release").status == 200)
+        #expect(try first.response().text == "kept")
+    }
+
+    @Test(arguments: [("PUT", 204), ("POST", 200)])
+    func `a browser that asks first is answered by the hook, or as any other`(method: String, status: Int) throws {
+        let fields = [("Origin", "http://a"), ("Access-Control-Request-Method", method)]
+        let client = try script.client()
+        #expect(try client.get("/", method: "OPTIONS", fields: fields).status == status)
+        #expect(try client.get("/", method: "OPTIONS").status == 200)
     }
 }

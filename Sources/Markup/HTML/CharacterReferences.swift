@@ -41,8 +41,10 @@ enum CharacterReferences {
     }
 
     private static let c1: [UInt32] = [
-        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160, 0x2039, 0x152, 0x8D, 0x17D,
-        0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x2DC, 0x2122, 0x161, 0x203A, 0x153, 0x9D,
+        0x20AC, 0x81, 0x201A, 0x192, 0x201E, 0x2026, 0x2020, 0x2021, 0x2C6, 0x2030, 0x160, 0x2039, 0x152,
+        0x8D, 0x17D,
+        0x8F, 0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x2DC, 0x2122, 0x161, 0x203A,
+        0x153, 0x9D,
         0x17E, 0x178,
     ]
 
@@ -62,7 +64,8 @@ enum CharacterReferences {
         var end = min(upper, lower + NamedReferences.longestWithoutSemicolon)
         while end > lower + 1 {
             if let found = NamedReferences.find(bytes.part(lower..<end)), found.countsWithoutSemicolon {
-                // In an attribute `&copy=` and `&copyright` are no references: old addresses have them as parameters.
+                // In an attribute `&copy=` and `&copyright` are no references: old addresses have them as
+                // parameters.
                 if end < bytes.count {
                     let next = bytes[end]
                     if next == UInt8(ascii: "=") || next.isLetter || next.isDigit { return nil }
@@ -74,8 +77,8 @@ enum CharacterReferences {
         return nil
     }
 
-    /// Undoes the references of an attribute's value, with what the standard's tokenizer does before and beside it:
-    /// line ends become line feeds, NUL becomes U+FFFD.
+    /// Undoes the references of an attribute's value, with what the standard's tokenizer does before and
+    /// beside it: line ends become line feeds, NUL becomes U+FFFD.
     static func decode(_ bytes: Bytes, into output: inout [UInt8]) {
         var index = 0
         while index < bytes.count {

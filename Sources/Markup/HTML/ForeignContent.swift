@@ -1,8 +1,8 @@
-/// Which part of a document is SVG or MathML, as far as the tokenizer must know: CDATA, and what `<style>` or `<a>` is
-/// there.
+/// Which part of a document is SVG or MathML, as far as the tokenizer must know: CDATA, and what `<style>` or
+/// `<a>` is there.
 ///
-/// It follows the open elements inside of foreign content, and counts those of HTML around it: the end tag of one of
-/// them closes the drawing that somebody forgot to close.
+/// It follows the open elements inside of foreign content, and counts those of HTML around it: the end tag of
+/// one of them closes the drawing that somebody forgot to close.
 struct ForeignContent {
     private struct Frame {
         var name: UInt8
@@ -29,7 +29,8 @@ struct ForeignContent {
         namespace = frames.last?.namespace ?? .html
     }
 
-    /// A start tag of a known name that is not self-closing. `isHTMLInside` says of an `annotation-xml` what is in it.
+    /// A start tag of a known name that is not self-closing. `isHTMLInside` says of an `annotation-xml` what
+    /// is in it.
     @inline(__always)
     mutating func enter(_ name: UInt8, _ traits: ElementTraits, isHTMLInside: Bool) {
         if namespace == .html, traits.door == .none {
@@ -49,7 +50,8 @@ struct ForeignContent {
             case (.annotation, .mathML): isHTMLInside ? .html : .mathML
             // The one place in MathML where a drawing may stand.
             case (.svg, .mathML) where frames.last?.name == HTMLVocabulary.shared.element.annotation: .svg
-            case (.none, _), (.svg, _), (.mathML, _), (.htmlInSVG, _), (.htmlInMathML, _), (.annotation, _): namespace
+            case (.none, _), (.svg, _), (.mathML, _), (.htmlInSVG, _), (.htmlInMathML, _), (.annotation, _):
+                namespace
             }
         if namespace == .html, inside == .html {
             open[Int(name)] &+= 1

@@ -1,3 +1,5 @@
+internal import Web
+
 /// Finds the links of a document: what the skimmer shows it, judged by the table of link rules.
 final class HTMLScanner: HTMLSkimmerDelegate {
     let sink: LinkSink
@@ -6,7 +8,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     var text: SourceText
     /// The document itself, not one inside it: its `<base>` and `<title>` count.
     let isOutermost: Bool
-    /// What a script writes into its document: attributes that stand whole in one of its strings count, and nothing else.
+    /// What a script writes into its document: attributes that stand whole in one of its strings count, and
+    /// nothing else.
     let writing: Writing?
     /// How the content of the last script is read.
     private var scriptFormat = BodyFormat.javaScript
@@ -44,13 +47,16 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     private func skim(_ text: SourceText, _ isXML: Bool = false) {
         let outer = self.text
         self.text = text
-        var skimmer = HTMLSkimmer(text.bytes, isXML ? .xml : .html, vocabulary: vocabulary, self)
-        skimmer?.skim()
+        if var skimmer = HTMLSkimmer(text.bytes, isXML ? .xml : .html, vocabulary: vocabulary, self) {
+            skimmer.skim()
+            if skimmer.hasHandlers, !text.flags.contains(.isConditional) { sink.runsScript = true }
+        }
         self.text = outer
     }
 
     func skimmed(_ tag: HTMLTag) {
         if tag.name == vocabulary.element.script {
+            if !text.flags.contains(.isConditional) { sink.runsScript = true }
             scriptFormat = Self.scriptFormat(value(vocabulary.attribute.type, of: tag))
         } else if tag.name == vocabulary.element.style {
             let type = value(vocabulary.attribute.type, of: tag)
@@ -132,5 +138,345 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         }
         while title.utf8.count > 256 { title.unicodeScalars.removeLast() }
         return title.isEmpty ? nil : title
+    }
+
+    // MARK: - Attributes, by their rules
+
+    /// Adds what an attribute names, by its rule.
+    func apply(_ rule: LinkRule, _ attribute: HTMLAttribute, _ tag: HTMLTag) {
+        var flags = rule.flags
+        if flags.contains(.hasCodebase), value(vocabulary.attribute.codebase, of: tag) == nil {
+            flags.remove(.hasCodebase)
+        }
+        if flags.contains(.isCORS), rule.syntax != .css, !isCORS(rule, tag) { flags.remove(.isCORS) }
+        if writing != nil, !rule.syntax.isOneReference, !rule.syntax.isMark { return }
+        switch rule.syntax {
+        case .url where rule.kind == .page:
+            add(attribute, tag, isSentByScript(tag) ? .submission : .page, flags.union(endorsement(tag)))
+        case .url: add(attribute, tag, rule.kind, flags)
+        case .srcset: list(attribute, .srcset, rule.kind, flags, SourceSet.forEachAddress)
+        case .spaceList: list(attribute, .spaceList, rule.kind, flags) { $0.forEachWord($1) }
+        case .commaList: list(attribute, .commaList, rule.kind, flags, Self.forEachCommaPart)
+        case .css: if mayHoldCSSLink(attribute) { css(attribute, rule.kind, adding: flags) }
+        case .document:
+            decoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
+        case .lazy: if looksLikeAddress(attribute) { add(attribute, tag, rule.kind, flags) }
+        case .lazyBackground:
+            if mayHoldCSSLink(attribute) {
+                css(attribute, rule.kind, adding: .isLazy)
+            } else if looksLikeAddress(attribute) {
+                add(attribute, tag, rule.kind, flags)
+            }
+        case .absolute: if namesOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
+        case .absoluteWords:
+            list(attribute, .spaceList, rule.kind, flags) { bytes, body in
+                bytes.forEachWord { if ReferenceShape(bytes.part($0)) == .namesOrigin { body($0) } }
+            }
+        case .integrity: sink.mark(.integrity, attribute.nameRange, in: text, tag: tag.range)
+        case .referrerPolicy: sink.mark(.referrerPolicy, attribute.nameRange, in: text)
+        case .pragma: sink.mark(policyIn: attribute.valueRange, of: text)
+        case .metaName: sink.mark(referrerIn: attribute.valueRange, of: text)
+        case .base: base(attribute, tag)
+        case .link: if let kind = linkKind(tag) { add(attribute, tag, kind, flags) }
+        case .meta: meta(attribute, tag)
+        case .form: add(attribute, tag, isPost(tag) ? .submission : .form, flags)
+        case .button: add(attribute, tag, isOfPost(tag) ? .submission : .form, flags)
+        case .script:
+            let isModule = value(vocabulary.attribute.type, of: tag)?.equals("module") ?? false
+            add(attribute, tag, isModule ? .module : rule.kind, flags)
+        case .input:
+            if value(vocabulary.attribute.type, of: tag)?.equals("image") ?? false {
+                add(attribute, tag, rule.kind, flags)
+            }
+        case .parameter:
+            let isReference = value(vocabulary.attribute.valuetype, of: tag)?.equals("ref") ?? false
+            if isReference || namesWebOrigin(attribute) { add(attribute, tag, rule.kind, flags) }
+        }
+    }
+
+    /// Whether the tag says `crossorigin`, or the film or sound around it does.
+    private func isCORS(_ rule: LinkRule, _ tag: HTMLTag) -> Bool {
+        if value(vocabulary.attribute.crossorigin, of: tag) != nil { return true }
+        // A source that is one of several pictures belongs to no film.
+        let isPart = tag.name == vocabulary.element.source || tag.name == vocabulary.element.track
+        return isPart && isMediaCORS && rule.kind != .image
+    }
+
+    /// The whole value is one reference.
+    func add(_ attribute: HTMLAttribute, _ tag: HTMLTag, _ kind: LinkKind, _ flags: LinkFlags) {
+        let range = text.bytes.trimmed(attribute.valueRange)
+        guard !range.isEmpty else { return }
+        if let writing { return add(written: range, kind, flags, writing) }
+        if text.context.levels == 0 {
+            let body = text.map(range)
+            sink.add(
+                attribute: body, name: text.bytes.part(attribute.nameRange),
+                of: text.bytes.part(tag.nameRange),
+                isUnquoted: attribute.quoting == .unquoted, kind, flags.union(text.flags))
+        } else {
+            decoded(attribute) { sink.add($0.bytes.trimmed(0..<$0.bytes.count), in: $0, kind, .plain, flags) }
+        }
+    }
+
+    /// Pages are followed. That a script that could write something does so, nobody knows: what a page would
+    /// need is a guess.
+    private func add(written range: Range<Int>, _ kind: LinkKind, _ flags: LinkFlags, _ writing: Writing) {
+        switch ScriptAddress(text.bytes.part(range)) {
+        case .absolute, .rooted: break
+        case .dotted, .bare: if writing == .elsewhere { return }
+        }
+        sink.add(
+            range, in: text, kind, .scriptMarkup, kind.role == .requisite ? flags.union(.isGuess) : flags)
+    }
+
+    /// The value is a list of references.
+    private func list(
+        _ attribute: HTMLAttribute, _ inner: LinkContext.Inner, _ kind: LinkKind, _ flags: LinkFlags,
+        _ forEach: (Bytes, (Range<Int>) -> Void) -> Void
+    ) {
+        decoded(attribute) { text in
+            forEach(text.bytes) { sink.add($0, in: text, kind, inner, flags) }
+        }
+    }
+
+    func decoded(_ attribute: HTMLAttribute, adding flags: LinkFlags = [], _ body: (SourceText) -> Void) {
+        text.withDecoded(attribute.valueRange, isUnquoted: attribute.quoting == .unquoted, flags: flags, body)
+    }
+
+    private func css(_ attribute: HTMLAttribute, _ kind: LinkKind, adding flags: LinkFlags = []) {
+        decoded(attribute, adding: flags) { CSSScanner.scan($0, sink, kind: kind) }
+    }
+
+    /// Most style attributes hold no function at all.
+    private func mayHoldCSSLink(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(attribute.valueRange)
+        return value.contains(UInt8(ascii: "(")) || value.contains(UInt8(ascii: "&"))
+    }
+
+    private func namesOrigin(_ attribute: HTMLAttribute) -> Bool {
+        ReferenceShape(text.bytes.part(attribute.valueRange)) == .namesOrigin
+    }
+
+    /// `http:`, `https:` or two slashes.
+    private func namesWebOrigin(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
+        return value.starts(with: "http://") || value.starts(with: "https://") || value.starts(with: "//")
+    }
+
+    /// No blanks and no braces, and a dot or a slash: an address rather than a setting.
+    private func looksLikeAddress(_ attribute: HTMLAttribute) -> Bool {
+        let value = text.bytes.part(text.bytes.trimmed(attribute.valueRange))
+        var hasMark = false
+        for byte in value {
+            switch byte {
+            case 0...0x20, UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "<"): return false
+            case UInt8(ascii: "."), UInt8(ascii: "/"): hasMark = true
+            default: break
+            }
+        }
+        return hasMark && value.first != UInt8(ascii: "#")
+    }
+
+    private static func forEachCommaPart(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
+        var start = 0
+        for end in 0...bytes.count where end == bytes.count || bytes[end] == UInt8(ascii: ",") {
+            let part = bytes.trimmed(start..<end)
+            if !part.isEmpty { body(part) }
+            start = end + 1
+        }
+    }
+
+    private func endorsement(_ tag: HTMLTag) -> LinkFlags {
+        guard let rel = value(vocabulary.attribute.rel, of: tag) else { return [] }
+        let words: [StaticString] = ["nofollow", "ugc", "sponsored"]
+        return reading(rel) { rel in words.contains { rel.containsWord($0) } ? .isNofollow : [] }
+    }
+
+    /// A form that is sent with POST, or not sent at all.
+    private func isPost(_ tag: HTMLTag) -> Bool {
+        guard let method = value(vocabulary.attribute.method, of: tag) else { return false }
+        return reading(method, Self.namesPost)
+    }
+
+    /// A button that says so itself, or whose form does: the one around it, or another one by its name, which
+    /// may be anywhere and is taken to be sent with POST.
+    private func isOfPost(_ tag: HTMLTag) -> Bool {
+        if let method = value(vocabulary.attribute.formmethod, of: tag) {
+            return reading(method, Self.namesPost)
+        }
+        return value(vocabulary.attribute.form, of: tag) != nil || isInPost == true
+    }
+
+    private static func namesPost(_ method: Bytes) -> Bool {
+        method.equals("post") || method.equals("dialog")
+    }
+
+    /// A link that the scripts of common frameworks send by another method than GET.
+    private func isSentByScript(_ tag: HTMLTag) -> Bool {
+        let names = vocabulary.attribute
+        let method = value(names.dataMethod, of: tag) ?? value(names.dataTurboMethod, of: tag)
+        return method.map { !$0.isEmpty && !$0.equals("get") } ?? false
+    }
+
+    /// The first `<base>` with an address is the document's base.
+    private func base(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
+        add(attribute, tag, .base, .ignoresBase)
+        guard isOutermost, sink.table.base == nil else { return }
+        decoded(attribute) { text in
+            let place = text.map(text.bytes.trimmed(0..<text.bytes.count))
+            guard !place.isEmpty else { return }
+            sink.table.base = sink.read(place, text.context)
+        }
+    }
+
+    // MARK: - <link>
+
+    /// The words of `rel` that matter, those that decide first before the others.
+    private static let relations: [(word: StaticString, kind: LinkKind)] = [
+        ("stylesheet", .style), ("icon", .icon), ("apple-touch-icon", .icon),
+        ("apple-touch-icon-precomposed", .icon),
+        ("apple-touch-startup-image", .icon), ("mask-icon", .icon), ("fluid-icon", .icon),
+        ("shortcut", .icon),
+        ("manifest", .manifest), ("modulepreload", .module), ("preload", .preload), ("import", .htmlImport),
+        ("serviceworker", .worker), ("compression-dictionary", .data), ("search", .search),
+        ("prefetch", .prefetch),
+        ("prerender", .prefetch), ("preconnect", .origin), ("dns-prefetch", .origin),
+        ("canonical", .canonical),
+        ("amphtml", .alternate), ("alternate", .alternate), ("next", .navigation), ("prev", .navigation),
+        ("previous", .navigation), ("first", .navigation), ("last", .navigation), ("start", .navigation),
+        ("up", .navigation), ("top", .navigation), ("contents", .navigation), ("toc", .navigation),
+        ("index", .navigation), ("chapter", .navigation), ("section", .navigation),
+        ("subsection", .navigation),
+        ("appendix", .navigation), ("bookmark", .navigation), ("author", .about), ("license", .about),
+        ("copyright", .about), ("help", .about), ("glossary", .about), ("privacy-policy", .about),
+        ("terms-of-service", .about), ("pingback", .ping), ("image_src", .sharing),
+    ]
+
+    /// What `<link>` names, by its `rel`.
+    func linkKind(_ tag: HTMLTag) -> LinkKind? {
+        guard let rel = value(vocabulary.attribute.rel, of: tag) else { return .metadata }
+        return reading(rel) { rel in
+            for relation in Self.relations where rel.containsWord(relation.word) {
+                return relation.kind == .preload ? preloadKind(tag) : relation.kind
+            }
+            return .metadata
+        }
+    }
+
+    /// What a preload is used for, by `as`.
+    private func preloadKind(_ tag: HTMLTag) -> LinkKind {
+        guard let destination = value(vocabulary.attribute.as, of: tag) else { return .preload }
+        let kinds: [(StaticString, LinkKind)] = [
+            ("script", .script), ("style", .style), ("image", .image), ("font", .font), ("fetch", .data),
+            ("audio", .media), ("video", .media), ("track", .track), ("worker", .worker),
+            ("sharedworker", .worker),
+            ("document", .frame), ("iframe", .frame), ("object", .embed), ("embed", .embed), ("json", .data),
+            ("manifest", .manifest),
+        ]
+        return kinds.first { destination.equals($0.0) }?.1 ?? .preload
+    }
+
+    /// Undoes the character references of a value that only decides about a link.
+    func reading<Result>(_ value: Bytes, _ body: (Bytes) -> Result) -> Result {
+        guard CharacterReferences.isNeeded(value) else { return body(value) }
+        var decoded: [UInt8] = []
+        CharacterReferences.decode(value, into: &decoded)
+        return decoded.withUnsafeBufferPointer(body)
+    }
+
+    // MARK: - <meta>
+
+    /// What `<meta content>` names: the address of a refresh, or a picture that others show for the page.
+    func meta(_ attribute: HTMLAttribute, _ tag: HTMLTag) {
+        if let directive = value(vocabulary.attribute.httpEquiv, of: tag),
+            reading(directive, { $0.equals("refresh") })
+        {
+            decoded(attribute) { text in
+                guard let range = RefreshDirective(utf8: Span(_unsafeElements: text.bytes))?.urlRange else {
+                    return
+                }
+                sink.add(range, in: text, .refresh, .refresh)
+            }
+            return
+        }
+        if let name = value(vocabulary.attribute.name, of: tag), reading(name, Self.isForRobots) {
+            return robots(attribute)
+        }
+        let names = [vocabulary.attribute.property, vocabulary.attribute.name, vocabulary.attribute.itemprop]
+        for case let name? in names.map({ value($0, of: tag) }) {
+            guard let kind = reading(name, Self.metaKind) else { continue }
+            add(attribute, tag, kind, [])
+            return
+        }
+    }
+
+    /// Addressed to all crawlers, or to us.
+    private static func isForRobots(_ name: Bytes) -> Bool { name.equals("robots") || name.equals("larder") }
+
+    private func robots(_ attribute: HTMLAttribute) {
+        guard isOutermost, !text.flags.contains(.isConditional), attribute.valueRange.count <= 1024 else {
+            return
+        }
+        decoded(attribute) { text in
+            let words = String(decoding: text.bytes, as: UTF8.self)
+            sink.table.robots =
+                sink.table.robots.map { $0.utf8.count > 4096 ? $0 : $0 + "," + words } ?? words
+        }
+    }
+
+    private static func metaKind(_ name: Bytes) -> LinkKind? {
+        if name.equals("og:url") || name.equals("twitter:url") { return .canonical }
+        if name.starts(with: "og:") || name.starts(with: "twitter:") {
+            let words: [StaticString] = [
+                "og:image", "og:image:url", "og:image:secure_url", "og:audio", "og:audio:url",
+                "og:audio:secure_url",
+                "og:video", "og:video:url", "og:video:secure_url", "twitter:image", "twitter:image:src",
+                "twitter:player", "twitter:player:stream",
+            ]
+            return words.contains { name.equals($0) } ? .sharing : nil
+        }
+        let words: [StaticString] = [
+            "thumbnail", "thumbnailurl", "image", "contenturl", "embedurl", "msapplication-config",
+            "msapplication-tileimage", "msapplication-square70x70logo", "msapplication-square150x150logo",
+            "msapplication-wide310x150logo", "msapplication-square310x310logo",
+        ]
+        return words.contains { name.equals($0) } ? .sharing : nil
+    }
+}
+
+/// Parses a `srcset` as the HTML standard does. A candidate whose descriptors are not understood is kept all
+/// the same: another browser may understand them.
+enum SourceSet {
+    /// Calls with the place of each candidate's address.
+    static func forEachAddress(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
+        let comma = UInt8(ascii: ",")
+        var index = 0
+        while true {
+            while index < bytes.count, bytes[index].isSpace || bytes[index] == comma { index += 1 }
+            guard index < bytes.count else { return }
+            let start = index
+            while index < bytes.count, !bytes[index].isSpace { index += 1 }
+            var end = index
+            while end > start, bytes[end - 1] == comma { end -= 1 }
+            body(start..<end)
+            if end == index { index = descriptorsEnd(bytes, from: index) }
+        }
+    }
+
+    /// The comma behind the descriptors that is not in parentheses, or the end.
+    private static func descriptorsEnd(_ bytes: Bytes, from start: Int) -> Int {
+        var isInParentheses = false
+        var index = start
+        // In parentheses there is no nesting; an opening one counts only where a descriptor may go on.
+        while index < bytes.count {
+            switch bytes[index] {
+            case UInt8(ascii: ","): if !isInParentheses { return index }
+            case UInt8(ascii: "("): isInParentheses = true
+            case UInt8(ascii: ")"): isInParentheses = false
+            default: break
+            }
+            index += 1
+        }
+        return index
     }
 }

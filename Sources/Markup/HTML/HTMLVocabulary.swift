@@ -1,4 +1,5 @@
-/// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built once.
+/// Numbers for the names that matter, and the table of link rules in a form that is looked up by them. Built
+/// once.
 struct HTMLVocabulary: Sendable {
     static let shared = HTMLVocabulary()
 
@@ -12,10 +13,12 @@ struct HTMLVocabulary: Sendable {
 
     /// Names that the scanner asks for beside those of the rules.
     struct Elements: Sendable {
-        var script, style, title, meta, annotation, audio, video, source, track, form, noframes, noembed: UInt8
+        var script, style, title, meta, annotation, audio, video, source, track, form, noframes,
+            noembed: UInt8
     }
     struct Attributes: Sendable {
-        var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype, codebase: UInt8
+        var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype,
+            codebase: UInt8
         var itemprop, href, encoding, crossorigin, form, dataMethod, dataTurboMethod: UInt8
     }
     let element: Elements
@@ -23,10 +26,13 @@ struct HTMLVocabulary: Sendable {
 
     private init() {
         element = Elements(
-            script: elements.number("script"), style: elements.number("style"), title: elements.number("title"),
+            script: elements.number("script"), style: elements.number("style"),
+            title: elements.number("title"),
             meta: elements.number("meta"), annotation: elements.number("annotation-xml"),
-            audio: elements.number("audio"), video: elements.number("video"), source: elements.number("source"),
-            track: elements.number("track"), form: elements.number("form"), noframes: elements.number("noframes"),
+            audio: elements.number("audio"), video: elements.number("video"),
+            source: elements.number("source"),
+            track: elements.number("track"), form: elements.number("form"),
+            noframes: elements.number("noframes"),
             noembed: elements.number("noembed"))
         attribute = Attributes(
             rel: attributes.number("rel"), as: attributes.number("as"), type: attributes.number("type"),
@@ -37,14 +43,17 @@ struct HTMLVocabulary: Sendable {
             codebase: attributes.number("codebase"), itemprop: attributes.number("itemprop"),
             href: attributes.number("href"), encoding: attributes.number("encoding"),
             crossorigin: attributes.number("crossorigin"), form: attributes.number("form"),
-            dataMethod: attributes.number("data-method"), dataTurboMethod: attributes.number("data-turbo-method"))
+            dataMethod: attributes.number("data-method"),
+            dataTurboMethod: attributes.number("data-turbo-method"))
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         for line in lines {
             for element in line.elements.split(separator: " ") where !element.hasSuffix("*") {
                 _ = elements.number(Self.localName(element))
             }
-            for attribute in line.attributes.split(separator: " ") { _ = attributes.number(String(attribute)) }
+            for attribute in line.attributes.split(separator: " ") {
+                _ = attributes.number(String(attribute))
+            }
         }
         traits = elements.names.map { .of(String(decoding: $0, as: UTF8.self)) }
         columns = attributes.names.count
@@ -89,5 +98,157 @@ struct HTMLVocabulary: Sendable {
     func rule(_ space: MarkupNamespace, _ element: UInt8, _ attribute: UInt8) -> LinkRule? {
         let mark = cells[index(space, element, attribute)]
         return mark == 0 ? nil : rules[Int(mark) - 1]
+    }
+}
+
+/// What the skimmer must know of an element by its name.
+struct ElementTraits {
+    enum Content: UInt8 {
+        case markup
+        case rawText
+        /// Raw text with character references: title and textarea.
+        case escapableText
+        case script
+        case plainText
+    }
+
+    /// How an element changes what namespace its content is in.
+    enum Door: UInt8 {
+        case none
+        case svg
+        case mathML
+        /// An island of HTML in SVG.
+        case htmlInSVG
+        case htmlInMathML
+        /// `annotation-xml`, which has an island of HTML when it says so.
+        case annotation
+    }
+
+    var content = Content.markup
+    var door = Door.none
+    /// Its start tag ends foreign content.
+    var breaksOut = false
+    /// So does its end tag.
+    var breaksOutAtEnd = false
+    /// It has no content and no end tag.
+    var isVoid = false
+
+    static func of(_ name: String) -> ElementTraits {
+        var traits = ElementTraits()
+        switch name {
+        case "script": traits.content = .script
+        case "title", "textarea": traits.content = .escapableText
+        case "style", "xmp", "iframe", "noembed", "noframes": traits.content = .rawText
+        case "plaintext": traits.content = .plainText
+        default: break
+        }
+        switch name {
+        case "svg": traits.door = .svg
+        case "math": traits.door = .mathML
+        case "foreignobject", "desc", "title": traits.door = .htmlInSVG
+        case "mi", "mo", "mn", "ms", "mtext": traits.door = .htmlInMathML
+        case "annotation-xml": traits.door = .annotation
+        default: break
+        }
+        traits.breaksOut = breakouts.contains(name)
+        traits.isVoid = voids.contains(name)
+        traits.breaksOutAtEnd = name == "p" || name == "br"
+        return traits
+    }
+
+    static let named = [
+        "script", "title", "textarea", "style", "xmp", "iframe", "noembed", "noframes", "plaintext", "svg",
+        "math",
+        "foreignobject", "desc", "annotation-xml", "mi", "mo", "mn", "ms", "mtext", "button", "label",
+        "figure",
+        "section", "article", "nav", "header", "footer", "main", "aside", "g", "path", "symbol", "defs",
+    ]
+
+    private static let voids = [
+        "area", "base", "basefont", "bgsound", "br", "col", "embed", "frame", "hr", "img", "input", "link",
+        "meta",
+        "param",
+        "source", "track", "wbr",
+    ]
+
+    /// The start tags that end foreign content (tree construction, rules for foreign content).
+    static let breakouts = [
+        "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed",
+        "h1", "h2",
+        "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p",
+        "pre",
+        "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var",
+    ]
+}
+
+/// A set of numbers that a ``NameTable`` gives.
+struct NameSet {
+    private var words = SIMD4<UInt64>.zero
+
+    /// False when the number is in the set already.
+    mutating func insert(_ number: UInt8) -> Bool {
+        let word = Int(number >> 6)
+        let bit: UInt64 = 1 << UInt64(number & 63)
+        defer { words[word] |= bit }
+        return words[word] & bit == 0
+    }
+}
+
+/// Numbers for a fixed set of lower-case names, found by a hash that the caller sums up while it walks the
+/// name.
+struct NameTable {
+    private static let bits: UInt32 = 11
+
+    private var slots = [UInt8](repeating: 0, count: 1 << Self.bits)
+    private(set) var names: [[UInt8]] = [[]]
+
+    /// The hash of the empty name.
+    static let seed: UInt32 = 0
+
+    /// Adds the next byte of a name; upper and lower case give the same.
+    @inline(__always)
+    static func add(_ byte: UInt8, to hash: UInt32) -> UInt32 {
+        (hash ^ UInt32(byte | 0x20)) &* 0x9E37_79B1
+    }
+
+    /// The number of a name, given now or before. There is room for 255.
+    mutating func number(_ name: String) -> UInt8 {
+        let bytes = Array(name.utf8)
+        if let known = names.firstIndex(of: bytes) { return UInt8(known) }
+        precondition(names.count <= 255)
+        let number = UInt8(names.count)
+        names.append(bytes)
+        var slot = Self.slot(bytes.reduce(Self.seed) { Self.add($1, to: $0) })
+        while slots[slot] != 0 { slot = (slot + 1) & (slots.count - 1) }
+        slots[slot] = number
+        return number
+    }
+
+    /// The number of the name with this hash in a range of `text`; 0 when it is none of ours.
+    @inline(__always)
+    func find(_ hash: UInt32, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> UInt8 {
+        slots.withUnsafeBufferPointer { slots in
+            var slot = Self.slot(hash)
+            while true {
+                let number = slots[slot]
+                if number == 0 || isEqual(number, text, range) { return number }
+                slot = (slot + 1) & (slots.count - 1)
+            }
+        }
+    }
+
+    private func isEqual(_ number: UInt8, _ text: UnsafePointer<UInt8>, _ range: Range<Int>) -> Bool {
+        names[Int(number)].withUnsafeBufferPointer { name in
+            guard name.count == range.count else { return false }
+            for index in 0..<name.count where text[range.lowerBound + index].lowercased != name[index] {
+                return false
+            }
+            return true
+        }
+    }
+
+    @inline(__always)
+    private static func slot(_ hash: UInt32) -> Int {
+        Int(hash >> (32 - bits))
     }
 }

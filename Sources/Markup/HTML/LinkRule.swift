@@ -10,7 +10,8 @@ struct LinkRule {
         case css
         /// A whole document: `srcdoc`.
         case document
-        /// An address that a library reads once the element comes near the screen; only when it looks like one.
+        /// An address that a library reads once the element comes near the screen; only when it looks like
+        /// one.
         case lazy
         /// The same, or a CSS value.
         case lazyBackground
@@ -27,13 +28,29 @@ struct LinkRule {
         case script
         case input
         case parameter
+        // No links: what is marked.
+        case integrity
+        case referrerPolicy
+        case pragma
+        case metaName
 
         /// The whole value is one reference, read without more than the tag.
         var isOneReference: Bool {
             switch self {
             case .url, .link, .form, .button, .script, .input: true
-            case .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute, .absoluteWords,
-                .base, .meta, .parameter:
+            case .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute,
+                .absoluteWords,
+                .base, .meta, .parameter, .integrity, .referrerPolicy, .pragma, .metaName:
+                false
+            }
+        }
+
+        /// It says nothing of a link.
+        var isMark: Bool {
+            switch self {
+            case .integrity, .referrerPolicy, .pragma, .metaName: true
+            case .url, .srcset, .spaceList, .commaList, .css, .document, .lazy, .lazyBackground, .absolute,
+                .absoluteWords, .base, .link, .meta, .form, .button, .script, .input, .parameter:
                 false
             }
         }
@@ -42,4 +59,135 @@ struct LinkRule {
     var syntax: Syntax
     var kind: LinkKind
     var flags: LinkFlags = []
+}
+
+extension LinkRule {
+    /// One line of the table: elements and attributes, separated by blanks. `*` stands for every element,
+    /// `svg:*` and `math:*` for every one in that vocabulary. A later line takes precedence.
+    ///
+    /// `.isCORS` counts where the element says `crossorigin`, and in CSS always.
+    struct Line {
+        var elements: String
+        var attributes: String
+        var rule: LinkRule
+
+        init(
+            _ elements: String, _ attributes: String, _ syntax: Syntax, _ kind: LinkKind,
+            _ flags: LinkFlags = []
+        ) {
+            self.elements = elements
+            self.attributes = attributes
+            rule = LinkRule(syntax: syntax, kind: kind, flags: flags)
+        }
+    }
+
+    static let table: [Line] = everywhere + pages + requisites + others + drawings + marks
+
+    /// Attributes that may stand on any element.
+    private static let everywhere: [Line] = [
+        Line("*", "style", .css, .image),
+        Line("*", "itemid", .absolute, .item),
+        Line("*", "itemtype itemprop", .absoluteWords, .item),
+        Line("*", "url swurl", .lazy, .parameter, .isGuess),
+        Line("*", "hotspot0 hotspot1 hotspot2 hotspot3 hotspot4 hotspot5", .lazy, .parameter, .isGuess),
+        Line("*", "xml:base", .url, .base),
+        // What the common lazy-loading libraries read.
+        Line(
+            "*", "data-src data-original data-lazy-src data-lazyload data-lazy data-echo", .lazy, .image,
+            [.isLazy, .isCORS]),
+        Line(
+            "*", "data-ll-src data-original-src data-hi-res-src data-src-retina", .lazy, .image,
+            [.isLazy, .isCORS]),
+        Line(
+            "*", "data-flickity-lazyload data-zoom-image data-large_image data-retina", .lazy, .image,
+            [.isLazy, .isCORS]),
+        Line("*", "data-thumb data-image data-img data-poster", .lazy, .image, [.isLazy, .isGuess]),
+        Line(
+            "*", "data-srcset data-lazy-srcset data-original-set data-bgset", .srcset, .image,
+            [.isLazy, .isCORS]),
+        Line(
+            "*", "data-bg data-background data-background-image data-bg-image", .lazyBackground, .image,
+            .isLazy),
+        Line("*", "data-lazy-background data-lazy-bg data-bg-src", .lazyBackground, .image, .isLazy),
+        Line("iframe frame embed amp-iframe", "data-src data-lazy-src data-lazy", .lazy, .frame, .isLazy),
+        Line("script", "data-src data-lazy-src", .lazy, .script, [.isLazy, .isCORS]),
+        Line("link", "data-src data-lazy-src", .lazy, .style, [.isLazy, .isCORS]),
+        Line("audio video", "data-src data-lazy-src", .lazy, .media, [.isLazy, .isCORS]),
+        Line("source", "data-src data-lazy-src", .lazy, .media, [.isLazy, .isCORS]),
+    ]
+
+    private static let pages: [Line] = [
+        Line("a area", "href", .url, .page),
+        Line("embed", "href", .url, .page),
+        Line("form", "action", .form, .form),
+        Line("button input", "formaction", .button, .form),
+        Line("iframe frame portal fencedframe layer ilayer amp-iframe", "src", .url, .frame),
+        Line("iframe", "srcdoc", .document, .frame),
+        Line("iframe frame img", "longdesc", .url, .about),
+        Line("link", "href", .link, .metadata, .isCORS),
+        Line("meta", "content", .meta, .metadata),
+    ]
+
+    private static let requisites: [Line] = [
+        Line("img image amp-img amp-anim overlay fig", "src", .url, .image, .isCORS),
+        Line("img source image amp-img amp-anim", "srcset", .srcset, .image, .isCORS),
+        Line("link", "imagesrcset", .srcset, .image, .isCORS),
+        Line("img", "lowsrc href", .url, .image),
+        Line("img", "dynsrc", .url, .media),
+        Line("script", "src", .script, .script, .isCORS),
+        Line("amp-script", "src", .url, .script),
+        Line("audio video source bgsound amp-audio amp-video", "src", .url, .media, .isCORS),
+        Line("track", "src", .url, .track, .isCORS),
+        Line("embed", "src", .url, .embed),
+        Line("input", "src", .input, .image),
+        Line("video audio amp-video", "poster", .url, .image),
+        Line("amp-list amp-state", "src", .url, .data),
+        Line("amp-story", "poster-portrait-src publisher-logo-src", .url, .image),
+        Line("object", "data", .url, .embed),
+        Line("object", "classid", .url, .applet, .hasCodebase),
+        Line("object", "archive", .spaceList, .applet, .hasCodebase),
+        Line("applet", "code object", .url, .applet, .hasCodebase),
+        Line("applet", "archive", .commaList, .applet, .hasCodebase),
+        Line("html", "manifest", .url, .manifest, .ignoresBase),
+        Line("body table td th tr thead tbody tfoot layer", "background", .url, .image),
+        Line("command menuitem", "icon", .url, .icon),
+    ]
+
+    private static let others: [Line] = [
+        Line("base", "href", .base, .base),
+        Line("a area", "ping", .spaceList, .ping),
+        Line("blockquote q del ins", "cite", .url, .citation),
+        Line("head", "profile", .spaceList, .profile),
+        Line("object applet", "codebase", .url, .codebase),
+        Line("object img input", "usemap", .url, .imageMap),
+        Line("param", "value", .parameter, .parameter),
+    ]
+
+    /// SVG and MathML. Element names are compared without case, as the tokenizer lowers them.
+    private static let drawings: [Line] = [
+        Line("svg:a", "href xlink:href", .url, .page),
+        Line("svg:image svg:feimage", "href xlink:href", .url, .image, .isCORS),
+        Line("svg:script", "href xlink:href", .script, .script, .isCORS),
+        Line("svg:use svg:tref svg:glyphref svg:altglyph", "href xlink:href", .url, .drawing),
+        Line("svg:cursor", "href xlink:href", .url, .image),
+        Line("svg:font-face-uri", "href xlink:href", .url, .font),
+        Line("svg:color-profile", "href xlink:href", .url, .drawing),
+        Line("svg:pattern svg:lineargradient svg:radialgradient svg:filter", "href xlink:href", .url, .part),
+        Line("svg:textpath svg:mpath svg:animate svg:set", "href xlink:href", .url, .part),
+        Line("svg:animatemotion svg:animatetransform svg:animatecolor", "href xlink:href", .url, .part),
+        Line("svg:*", "fill stroke", .css, .drawing),
+        Line("svg:*", "filter mask clip-path", .css, .drawing, .isCORS),
+        Line("svg:*", "marker marker-start marker-mid marker-end cursor color-profile", .css, .drawing),
+        Line("math:*", "href xlink:href", .url, .page),
+        Line("math:annotation math:annotation-xml", "src", .url, .data),
+        Line("math:mglyph", "src", .url, .image),
+    ]
+
+    /// What is no link, and changes where the document is shown elsewhere.
+    private static let marks: [Line] = [
+        Line("script link svg:script", "integrity", .integrity, .name),
+        Line("*", "referrerpolicy", .referrerPolicy, .policy),
+        Line("meta", "http-equiv", .pragma, .policy),
+        Line("meta", "name", .metaName, .policy),
+    ]
 }

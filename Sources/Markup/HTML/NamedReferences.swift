@@ -1,7 +1,9 @@
-/// The named character references of the HTML standard: 2,125 names with a semicolon, 106 of them also without.
+/// The named character references of the HTML standard: 2,125 names with a semicolon, 106 of them also
+/// without.
 ///
-/// One text in constant data, so nothing is built at start: names in ascending order of their bytes, each with its code
-/// points in hexadecimal; `!` stands where the name also counts without a semicolon, `=` where it does not.
+/// One text in constant data, so nothing is built at start: names in ascending order of their bytes, each
+/// with its code points in hexadecimal; `!` stands where the name also counts without a semicolon, `=` where
+/// it does not.
 enum NamedReferences {
     /// The longest name that counts without a semicolon.
     static let longestWithoutSemicolon = 6

@@ -1,10 +1,11 @@
 internal import CXML2
+internal import Glibc
 
 /// Has one libxml2 push parser read the attributes that carry a link, many at once.
 ///
-/// Each attribute is queued as a tag of its own, so what was read pairs with what was queued by order. A value that
-/// libxml2 reads otherwise than the HTML standard says is not queued; one that it did not read as expected has no value
-/// here. Both are read by ``ReferenceReader``.
+/// Each attribute is queued as a tag of its own, so what was read pairs with what was queued by order. A
+/// value that libxml2 reads otherwise than the HTML standard says is not queued; one that it did not read as
+/// expected has no value here. Both are read by ``ReferenceReader``.
 final class TagReader {
     /// How an attribute's value comes to be read.
     enum Reading {
@@ -25,8 +26,8 @@ final class TagReader {
     private var fed = 0
     private var memory = TagMemory()
     private var queue = TagQueue()
-    /// What was read: the values one after the other, and where each stands; nil for a tag whose attribute got lost, as
-    /// those of `<head>` do.
+    /// What was read: the values one after the other, and where each stands; nil for a tag whose attribute
+    /// got lost, as those of `<head>` do.
     private var values: [UInt8] = []
     private var places: [Range<Int>?] = []
 
@@ -45,7 +46,9 @@ final class TagReader {
     func add(_ tag: TagMemory.Tag) -> Reading {
         let form = ValueForm(tag.value)
         if form == .plain, memory.holds(tag) { return .asWritten }
-        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else { return .refused }
+        guard tag.value.count <= Self.lengthLimit, let quote = Self.quote(for: tag.value, form) else {
+            return .refused
+        }
         queue.append(tag, quote: quote, isPlain: form == .plain)
         return .queued(queue.count - 1)
     }
@@ -69,8 +72,9 @@ final class TagReader {
         }
     }
 
-    /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard says:
-    /// control characters, bytes outside of ASCII (it knows one encoding at a time), and most character references.
+    /// The quote to write around a value; nil when libxml2 would read the value otherwise than the standard
+    /// says: control characters, bytes outside of ASCII (it knows one encoding at a time), and most character
+    /// references.
     private static func quote(for value: Bytes, _ form: ValueForm) -> UInt8? {
         switch form {
         case .other: return nil
@@ -85,7 +89,9 @@ final class TagReader {
 
     /// A reference that HTML 4 and the HTML standard read alike.
     private static func isCommonReference(_ value: Bytes, at start: Int) -> Bool {
-        for reference: StaticString in ["&amp;", "&lt;", "&gt;", "&quot;", "&#38;", "&#39;", "&#x27;", "&#34;"]
+        for reference: StaticString in [
+            "&amp;", "&lt;", "&gt;", "&quot;", "&#38;", "&#39;", "&#x27;", "&#34;",
+        ]
         where value.starts(with: reference, at: start) {
             return true
         }
@@ -102,7 +108,8 @@ final class TagReader {
         let status = bytes.withUnsafeBytes {
             htmlParseChunk(parser, $0.baseAddress?.assumingMemoryBound(to: CChar.self), Int32($0.count), 0)
         }
-        // A tag more or less than queued, or an error that is more than a complaint: the pairs cannot be trusted.
+        // A tag more or less than queued, or an error that is more than a complaint: the pairs cannot be
+        // trusted.
         let isBroken = status == XML_ERR_NO_MEMORY.rawValue || parser.pointee.instate == XML_PARSER_EOF
         if isBroken || places.count != queue.count {
             places.removeAll(keepingCapacity: true)
@@ -112,7 +119,9 @@ final class TagReader {
         values.withUnsafeBufferPointer { values in
             for (number, place) in places.enumerated() {
                 guard let place else { continue }
-                queue.withPlainTag(number) { if values.part(place).isEqual(to: $0.value) { memory.remember($0) } }
+                queue.withPlainTag(number) {
+                    if values.part(place).isEqual(to: $0.value) { memory.remember($0) }
+                }
             }
         }
     }
@@ -161,5 +170,127 @@ final class TagReader {
         let start = values.count
         values.append(contentsOf: Bytes(start: value, count: Int(xmlStrlen(value))))
         places.append(start..<values.count)
+    }
+}
+
+/// Which kinds of tags libxml2 has read with a plain value, and read just as it is written: what it made of
+/// one such value it makes of all, for nothing in them stands for anything else.
+///
+/// On the Python docs and on rustdoc's std 99 of 100 link attributes need no further reading. A fixed table:
+/// a tag takes the place of another with the same hash.
+struct TagMemory: ~Copyable {
+    private static let slotCount = 256
+    private static let slotSize = 32
+    /// A slot starts with the two lengths, a byte each.
+    private static let headSize = 2
+
+    private let slots: UnsafeMutableRawPointer
+
+    init() {
+        slots = .allocate(byteCount: Self.slotCount * Self.slotSize, alignment: 64)
+        slots.initializeMemory(as: UInt8.self, repeating: 0, count: Self.slotCount * Self.slotSize)
+    }
+
+    deinit {
+        slots.deallocate()
+    }
+
+    /// A tag of one attribute.
+    struct Tag {
+        var element: Bytes
+        var attribute: Bytes
+        var value: Bytes
+
+        var fits: Bool { headSize + element.count + attribute.count <= slotSize }
+        fileprivate var slot: Int { Int(truncatingIfNeeded: attribute.hash(element.hash(0)) >> 56) }
+    }
+
+    /// Whether libxml2 read a plain value of this element's attribute as it is written. An empty slot holds
+    /// no tag: each has an element.
+    func holds(_ tag: Tag) -> Bool {
+        guard tag.fits else { return false }
+        let slot = slots + tag.slot * Self.slotSize
+        let lengths = slot.loadUnaligned(as: (UInt8, UInt8).self)
+        guard Int(lengths.0) == tag.element.count, Int(lengths.1) == tag.attribute.count,
+            let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress
+        else { return false }
+        let place = slot + Self.headSize
+        return memcmp(place, element, tag.element.count) == 0
+            && memcmp(place + tag.element.count, attribute, tag.attribute.count) == 0
+    }
+
+    mutating func remember(_ tag: Tag) {
+        guard tag.fits, let element = tag.element.baseAddress, let attribute = tag.attribute.baseAddress
+        else { return }
+        let slot = slots + tag.slot * Self.slotSize
+        slot.storeBytes(of: UInt8(tag.element.count), as: UInt8.self)
+        slot.storeBytes(of: UInt8(tag.attribute.count), toByteOffset: 1, as: UInt8.self)
+        let place = slot + Self.headSize
+        place.copyMemory(from: element, byteCount: tag.element.count)
+        (place + tag.element.count).copyMemory(from: attribute, byteCount: tag.attribute.count)
+    }
+}
+
+extension Bytes {
+    /// Mixes the bytes into a hash.
+    @inline(__always)
+    fileprivate func hash(_ start: UInt64) -> UInt64 {
+        var hash = start ^ UInt64(truncatingIfNeeded: count)
+        for byte in self { hash = (hash ^ UInt64(byte)) &* 0x9E37_79B9_7F4A_7C15 }
+        return hash ^ (hash >> 32)
+    }
+}
+
+/// Tags on their way to libxml2, one behind the other as it will read them.
+struct TagQueue {
+    private struct Item {
+        var element: Range<Int>
+        var attribute: Range<Int>
+        var value: Range<Int>
+        var isPlain: Bool
+    }
+
+    private(set) var bytes: [UInt8] = []
+    private var items: [Item] = []
+
+    var count: Int { items.count }
+
+    /// Writes the tag closed by itself, so that nothing stays open; the blank keeps the slash out of a value.
+    mutating func append(_ tag: TagMemory.Tag, quote: UInt8, isPlain: Bool) {
+        bytes.append(UInt8(ascii: "<"))
+        let element = append(tag.element)
+        bytes.append(UInt8(ascii: " "))
+        let attribute = append(tag.attribute)
+        bytes.append(UInt8(ascii: "="))
+        bytes.append(quote)
+        let value = append(tag.value)
+        bytes.append(quote)
+        bytes.append(UInt8(ascii: " "))
+        bytes.append(UInt8(ascii: "/"))
+        bytes.append(UInt8(ascii: ">"))
+        items.append(Item(element: element, attribute: attribute, value: value, isPlain: isPlain))
+    }
+
+    private mutating func append(_ part: Bytes) -> Range<Int> {
+        let start = bytes.count
+        bytes.append(contentsOf: part)
+        return start..<bytes.count
+    }
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        items.removeAll(keepingCapacity: true)
+    }
+
+    /// Hands over the tag with a number, where its value is plain.
+    func withPlainTag(_ number: Int, _ body: (TagMemory.Tag) -> Void) {
+        let item = items[number]
+        guard item.isPlain else { return }
+        bytes.withUnsafeBufferPointer {
+            body(
+                TagMemory.Tag(
+                    element: $0.part(item.element), attribute: $0.part(item.attribute),
+                    value: $0.part(item.value)))
+        }
     }
 }

@@ -22,7 +22,9 @@ indirect enum ChunkNames {
         case .sum(let parts):
             var name: [UInt8] = []
             for part in parts {
-                guard let text = part.name(of: chunk), name.count + text.count <= Self.maximalLength else { return nil }
+                guard let text = part.name(of: chunk), name.count + text.count <= Self.maximalLength else {
+                    return nil
+                }
                 name.append(contentsOf: text)
             }
             return name
@@ -59,5 +61,232 @@ indirect enum ChunkNames {
             return text
         case .chunk, .table, .either, .choice: return nil
         }
+    }
+}
+
+/// Reads the small part of JavaScript in which bundlers write the names of chunks: texts, tables, sums,
+/// choices.
+///
+/// Anything else ends the reading, so that it never goes far in a script that is no bundle.
+struct ChunkNamesParser {
+    private var lexer: ScriptLexer
+    private let bytes: Bytes
+    private var token: ScriptToken
+    private var parameter: [UInt8]?
+    private var depth = 0
+
+    private enum Limit {
+        static let depth = 32
+        /// Parts of a sum.
+        static let parts = 32
+        /// More chunks than any build has.
+        static let chunks = 100_000
+    }
+
+    init(_ bytes: Bytes, _ lexer: ScriptLexer) {
+        self.bytes = bytes
+        self.lexer = lexer
+        token = self.lexer.next()
+    }
+
+    /// A function of one parameter: `function (a) { return … }`, `a => …`, `(a) => { … }`.
+    mutating func function() -> ChunkNames? {
+        let isArrow = !takeName("function")
+        if !isArrow, token.kind == .name { advance() }
+        let isBare = isArrow && token.kind == .name
+        if !isBare { guard take("(") else { return nil } }
+        guard token.kind == .name else { return nil }
+        parameter = Array(bytes[token.range])
+        advance()
+        if !isBare { guard take(")") else { return nil } }
+        if isArrow { guard take("="), take(">") else { return nil } }
+        return take("{") ? statements() : expression()
+    }
+
+    /// `if (…) return …; return …`
+    private mutating func statements() -> ChunkNames? {
+        if takeName("return") { return expression() }
+        guard takeName("if"), take("("), let id = comparison(), take(")") else { return nil }
+        let isBlock = take("{")
+        guard takeName("return"), let then = expression() else { return nil }
+        _ = take(";")
+        if isBlock { guard take("}") else { return nil } }
+        return nested { parser in parser.statements().map { .choice(id, then, $0) } }
+    }
+
+    /// A sum, or a choice between two.
+    mutating func expression() -> ChunkNames? {
+        nested { parser in
+            guard let first = parser.operand() else { return nil }
+            if parser.isComparison {
+                guard let id = parser.identifier(of: first) else { return nil }
+                parser.advance()
+                while parser.isComparison { parser.advance() }
+                guard let other = parser.operand(), let chunk = id ?? parser.identifier(of: other) ?? nil,
+                    parser.take("?"),
+                    let then = parser.expression(), parser.take(":"), let otherwise = parser.expression()
+                else { return nil }
+                return .choice(chunk, then, otherwise)
+            }
+            return parser.sum(from: first)
+        }
+    }
+
+    private mutating func sum(from first: ChunkNames) -> ChunkNames? {
+        var parts = [first]
+        while take("+") {
+            guard parts.count < Limit.parts, let part = operand() else { return nil }
+            parts.append(part)
+        }
+        let sum = parts.count == 1 ? first : .sum(parts)
+        guard isMark("|") else { return sum }
+        advance()
+        guard take("|"), let second = expression() else { return nil }
+        return .either(sum, second)
+    }
+
+    /// The comparison in the parentheses of an `if`.
+    private mutating func comparison() -> [UInt8]? {
+        guard let first = operand(), let id = identifier(of: first), isComparison else { return nil }
+        while isComparison { advance() }
+        guard let second = operand() else { return nil }
+        return id ?? identifier(of: second) ?? nil
+    }
+
+    /// What the parameter is compared with; an inner nil for the parameter itself.
+    private func identifier(of operand: ChunkNames) -> [UInt8]?? {
+        switch operand {
+        case .chunk: .some(nil)
+        case .text(let text): text
+        case .table, .sum, .either, .choice: nil
+        }
+    }
+
+    private mutating func operand() -> ChunkNames? {
+        switch token.kind {
+        case .string, .template:
+            guard token.range.count <= ChunkNames.maximalLength else { return nil }
+            var text: [UInt8] = []
+            ScriptText.unescape(bytes.part(token.range), into: &text)
+            advance()
+            return .text(text)
+        case .number:
+            let text = Self.number(bytes.part(token.range))
+            advance()
+            return .text(text)
+        case .name:
+            let name = Array(bytes[token.range])
+            if parameter == nil { parameter = name }
+            guard name == parameter else { return nil }
+            advance()
+            // A property of it, or a call: not what a bundler writes.
+            return isMark(".") || isMark("(") || isMark("[") ? nil : .chunk
+        case .templatePart: return substitutions()
+        case .mark: break
+        case .badString, .templateEnd, .expression, .sourceMap, .end: return nil
+        }
+        if take("(") {
+            guard let inside = expression(), take(")") else { return nil }
+            // `({1: "a"})[chunk]`
+            if case .table(let table) = inside, isMark("[") { return lookup(table) }
+            return inside
+        }
+        guard take("{"), let table = table() else { return nil }
+        return isMark("[") ? lookup(table) : .table(table)
+    }
+
+    /// `${a}…`
+    private mutating func substitutions() -> ChunkNames? {
+        var parts: [ChunkNames] = []
+        while parts.count < Limit.parts {
+            var text: [UInt8] = []
+            ScriptText.unescape(bytes.part(token.range), into: &text)
+            if text.count > ChunkNames.maximalLength { return nil }
+            parts.append(.text(text))
+            if token.kind == .templateEnd {
+                advance()
+                return .sum(parts)
+            }
+            guard token.kind == .templatePart else { return nil }
+            advance()
+            guard let part = expression() else { return nil }
+            parts.append(part)
+        }
+        return nil
+    }
+
+    private mutating func lookup(_ table: [[UInt8]: [UInt8]]) -> ChunkNames? {
+        guard take("["), token.kind == .name else { return nil }
+        let name = Array(bytes[token.range])
+        if parameter == nil { parameter = name }
+        guard name == parameter else { return nil }
+        advance()
+        return take("]") ? .table(table) : nil
+    }
+
+    private mutating func table() -> [[UInt8]: [UInt8]]? {
+        var table: [[UInt8]: [UInt8]] = [:]
+        while !take("}") {
+            guard table.count < Limit.chunks else { return nil }
+            var key: [UInt8] = []
+            switch token.kind {
+            case .name: key = Array(bytes[token.range])
+            case .number: key = Self.number(bytes.part(token.range))
+            case .string: ScriptText.unescape(bytes.part(token.range), into: &key)
+            case .mark, .badString, .template, .templatePart, .templateEnd, .expression, .sourceMap, .end:
+                return nil
+            }
+            advance()
+            guard take(":"), token.kind == .string || token.kind == .template || token.kind == .number else {
+                return nil
+            }
+            var value: [UInt8] = []
+            ScriptText.unescape(bytes.part(token.range), into: &value)
+            if key.count > ChunkNames.maximalLength || value.count > ChunkNames.maximalLength { return nil }
+            table[key] = value
+            advance()
+            if !take(","), !isMark("}") { return nil }
+        }
+        return table
+    }
+
+    /// A number as a key: minifiers write 1000 as `1e3`.
+    static func number(_ written: Bytes) -> [UInt8] {
+        let digits = written.prefix(while: \.isDigit)
+        guard !digits.isEmpty, digits.count < written.count, written[digits.count] == UInt8(ascii: "e"),
+            let zeros = Int(String(decoding: written[(digits.count + 1)...], as: UTF8.self)), 0..<16 ~= zeros
+        else { return Array(written) }
+        return digits + [UInt8](repeating: UInt8(ascii: "0"), count: zeros)
+    }
+
+    // MARK: Tokens
+
+    private var isComparison: Bool { isMark("=") }
+
+    private mutating func nested(_ body: (inout ChunkNamesParser) -> ChunkNames?) -> ChunkNames? {
+        guard depth < Limit.depth else { return nil }
+        depth += 1
+        defer { depth -= 1 }
+        return body(&self)
+    }
+
+    private func isMark(_ mark: Unicode.Scalar) -> Bool {
+        token.kind == .mark && bytes[token.range.lowerBound] == UInt8(ascii: mark)
+    }
+
+    private mutating func take(_ mark: Unicode.Scalar) -> Bool {
+        guard isMark(mark) else { return false }
+        advance()
+        return true
+    }
+
+    private mutating func takeName(_ name: StaticString) -> Bool {
+        guard token.kind == .name, lexer.name(at: token.range.lowerBound, is: name) else { return false }
+        advance()
+        return true
+    }
+
+    private mutating func advance() {
+        token = lexer.next()
     }
 }

@@ -1,6 +1,8 @@
-/// The files that a script names by whole addresses, in strings of its own: what an app's bundle loads from wherever that is.
+/// The files that a script names by whole addresses, in strings of its own: what an app's bundle loads from
+/// wherever that is.
 ///
-/// In a page's scripts such strings are more often words than links; of a bundle that a manifest lists, they come along.
+/// In a page's scripts such strings are more often words than links; of a bundle that a manifest lists, they
+/// come along.
 package enum NamedFiles {
     private static let mostFiles = 4096
     private static let longest = 2048

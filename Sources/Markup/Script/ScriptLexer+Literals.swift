@@ -187,7 +187,8 @@ extension ScriptLexer {
 
     /// U+2028 and U+2029.
     private func isLineSeparator(at start: Int) -> Bool {
-        start + 2 < count && bytes[start] == 0xE2 && bytes[start + 1] == 0x80 && bytes[start + 2] & 0xFE == 0xA8
+        start + 2 < count && bytes[start] == 0xE2 && bytes[start + 1] == 0x80
+            && bytes[start + 2] & 0xFE == 0xA8
     }
 
     /// The length of white space that is not ASCII; 0 when it is none.
@@ -205,20 +206,23 @@ extension ScriptLexer {
     /// `#!` at the very start, behind a byte order mark at most.
     func hashbangEnd() -> Int {
         let start = count > 2 && spaceLength(at: 0) == 3 ? 3 : 0
-        guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!") else {
+        guard start + 1 < count, bytes[start] == UInt8(ascii: "#"), bytes[start + 1] == UInt8(ascii: "!")
+        else {
             return start
         }
         return lineEnd(from: start)
     }
 
-    /// `<!--`, and `-->` as the first thing on its line (ECMAScript, Annex B.1.1). Modules don't have them, but hardly one
-    /// ever compares with a negated decrement.
+    /// `<!--`, and `-->` as the first thing on its line (ECMAScript, Annex B.1.1). Modules don't have them,
+    /// but hardly one ever compares with a negated decrement.
     func isMarkupComment(at start: Int) -> Bool {
         if bytes[start] == UInt8(ascii: "<") {
-            return start + 3 < count && bytes[start + 1] == UInt8(ascii: "!") && bytes[start + 2] == UInt8(ascii: "-")
+            return start + 3 < count && bytes[start + 1] == UInt8(ascii: "!")
+                && bytes[start + 2] == UInt8(ascii: "-")
                 && bytes[start + 3] == UInt8(ascii: "-")
         }
-        guard start + 2 < count, bytes[start + 1] == UInt8(ascii: "-"), bytes[start + 2] == UInt8(ascii: ">") else {
+        guard start + 2 < count, bytes[start + 1] == UInt8(ascii: "-"), bytes[start + 2] == UInt8(ascii: ">")
+        else {
             return false
         }
         var place = start
@@ -237,7 +241,8 @@ extension ScriptLexer {
         if let space = text[range].firstIndex(where: \.isSpace) { range = range.lowerBound..<space }
         // It is no token of the script: the history does not hold it.
         return ScriptToken(
-            kind: .sourceMap, range: comment.lowerBound + range.lowerBound..<comment.lowerBound + range.upperBound)
+            kind: .sourceMap,
+            range: comment.lowerBound + range.lowerBound..<comment.lowerBound + range.upperBound)
     }
 
     /// Where the next token starts, at or behind `start`.

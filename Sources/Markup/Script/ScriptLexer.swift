@@ -1,7 +1,7 @@
 /// Cuts a script into tokens, tells division from regular expressions, and remembers the last few tokens.
 ///
-/// It never goes back: time is linear in the length whatever the bytes are. Punctuators come byte by byte (`=>` is `=` and
-/// `>`), which is enough for finding links. The bytes are borrowed.
+/// It never goes back: time is linear in the length whatever the bytes are. Punctuators come byte by byte
+/// (`=>` is `=` and `>`), which is enough for finding links. The bytes are borrowed.
 struct ScriptLexer {
     let bytes: UnsafePointer<UInt8>
     let count: Int
@@ -39,7 +39,8 @@ struct ScriptLexer {
         index = hashbangEnd()
     }
 
-    /// A lexer that looks ahead from behind a place where an operand is expected, and leaves this one where it is.
+    /// A lexer that looks ahead from behind a place where an operand is expected, and leaves this one where
+    /// it is.
     func ahead(from start: Int) -> ScriptLexer {
         var lexer = ScriptLexer(self)
         lexer.index = start
@@ -60,7 +61,8 @@ struct ScriptLexer {
             switch byte {
             case 0...0x20:
                 index &+= 1
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "$"),
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "$"),
                 UInt8(ascii: "_"):
                 index = skip(alphabet.name, from: index &+ 1)
                 if index < count, bytes[index] == UInt8(ascii: "\\") || bytes[index] >= 0x80 {
@@ -148,7 +150,8 @@ struct ScriptLexer {
 
     // MARK: What was before
 
-    /// Where the token starts that is so many tokens in front of the last one (at most seven); negative if there is none.
+    /// Where the token starts that is so many tokens in front of the last one (at most seven); negative if
+    /// there is none.
     @inline(__always)
     func before(_ distance: Int) -> Int {
         tokens > distance ? starts[(tokens &- 1 &- distance) & 7] : -1
@@ -170,7 +173,9 @@ struct ScriptLexer {
     func name(at start: Int, is name: StaticString) -> Bool {
         let end = start + name.utf8CodeUnitCount
         guard start >= 0, end <= count else { return false }
-        for offset in 0..<name.utf8CodeUnitCount where bytes[start + offset] != name.utf8Start[offset] { return false }
+        for offset in 0..<name.utf8CodeUnitCount where bytes[start + offset] != name.utf8Start[offset] {
+            return false
+        }
         return end == count
             || !(alphabet.name[Int(bytes[end])] || bytes[end] == UInt8(ascii: "\\") || bytes[end] >= 0x80)
     }
@@ -187,7 +192,8 @@ struct ScriptLexer {
 
     /// Words behind which an operand stands.
     private static let operators: [StaticString] = [
-        "return", "typeof", "case", "in", "instanceof", "delete", "void", "new", "throw", "yield", "await", "extends",
+        "return", "typeof", "case", "in", "instanceof", "delete", "void", "new", "throw", "yield", "await",
+        "extends",
         "default",
     ]
     /// Words behind which a statement or a block stands.
@@ -206,7 +212,8 @@ struct ScriptLexer {
         }
         switch bytes[start] {
         case UInt8(ascii: "]"): return false
-        case UInt8(ascii: ")"): return isWord(closed.before, Self.controls) && !isDot(inFrontOf: closed.before)
+        case UInt8(ascii: ")"):
+            return isWord(closed.before, Self.controls) && !isDot(inFrontOf: closed.before)
         case UInt8(ascii: "}"): return isBlock(openedBehind: closed.before)
         case UInt8(ascii: "+"), UInt8(ascii: "-"): return start == 0 || bytes[start - 1] != bytes[start]
         default: return true
@@ -232,5 +239,78 @@ struct ScriptLexer {
             let isName = alphabet.name[Int(byte)] || byte == UInt8(ascii: "\\") || byte >= 0x80
             return isName && (isDot(inFrontOf: start) || !isWord(start, Self.operators))
         }
+    }
+}
+
+/// A token of a script, as far as finding links needs it told apart.
+struct ScriptToken {
+    enum Kind: UInt8 {
+        case name
+        /// The range is that of the inside of the quotes.
+        case string
+        /// A string that its line ended.
+        case badString
+        /// A template without substitutions; the range is that of the inside of the backticks.
+        case template
+        /// The part of a template up to a substitution.
+        case templatePart
+        /// The last part of a template with substitutions.
+        case templateEnd
+        case number
+        case expression
+        /// One byte of a punctuator.
+        case mark
+        /// A comment that names a source map; the range is that of the name.
+        case sourceMap
+        case end
+    }
+
+    var kind: Kind
+    var range: Range<Int>
+}
+
+/// A string of a script, or a template without substitutions.
+struct ScriptLiteral {
+    /// What is between the quotes.
+    var range: Range<Int>
+    var isTemplate: Bool
+
+    init(_ token: ScriptToken) {
+        range = token.range
+        isTemplate = token.kind == .template
+    }
+}
+
+/// What the bytes of a script can be, as tables for the hot loops.
+///
+/// Made once, never changed and never freed, which is what makes sharing its pointers sound.
+struct ScriptAlphabet: @unchecked Sendable {
+    static let shared = ScriptAlphabet()
+
+    /// Goes on with a name: letters, digits, `$`, `_`. Escapes and what is not ASCII are looked at one by
+    /// one.
+    let name: UnsafePointer<Bool>
+    /// Goes on with a string: anything but quotes, backslashes and line ends.
+    let string: UnsafePointer<Bool>
+    /// Goes on with a template: anything but a backtick, a backslash and `$`.
+    let template: UnsafePointer<Bool>
+    /// Goes on with a regular expression: anything but `/`, brackets, backslashes, line ends, and the first
+    /// byte of U+2028.
+    let expression: UnsafePointer<Bool>
+    /// Goes on with a line: anything but a line end, and the first byte of U+2028.
+    let line: UnsafePointer<Bool>
+
+    private init() {
+        name = Self.table { $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "$") || $0 == UInt8(ascii: "_") }
+        string = Self.table { !"\"'\\\n\r".utf8.contains($0) }
+        template = Self.table { !"`\\$".utf8.contains($0) }
+        expression = Self.table { !"/[]\\\n\r".utf8.contains($0) && $0 != 0xE2 }
+        line = Self.table { !"\n\r".utf8.contains($0) && $0 != 0xE2 }
+    }
+
+    private static func table(_ isIn: (UInt8) -> Bool) -> UnsafePointer<Bool> {
+        let table = UnsafeMutablePointer<Bool>.allocate(capacity: 256)
+        for byte in 0...255 { (table + byte).initialize(to: isIn(UInt8(byte))) }
+        return UnsafePointer(table)
     }
 }

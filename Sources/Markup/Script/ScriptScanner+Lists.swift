@@ -22,8 +22,11 @@ extension ScriptScanner {
     private mutating func meaning(_ literal: ScriptLiteral) -> ScriptList.Meaning? {
         switch lexer.mark(before: 2) {
         case UInt8(ascii: "="):
-            // Vite: `m.f = […]`, before 5.1 `__vite__mapDeps.viteFileDeps = […]`. Workbox: `self.__WB_MANIFEST = […]`.
-            if lexer.name(before: 3, is: "f"), lexer.name(before: 5, is: "m"), lexer.isProperty(3) { return .build }
+            // Vite: `m.f = […]`, before 5.1 `__vite__mapDeps.viteFileDeps = […]`. Workbox:
+            // `self.__WB_MANIFEST = […]`.
+            if lexer.name(before: 3, is: "f"), lexer.name(before: 5, is: "m"), lexer.isProperty(3) {
+                return .build
+            }
             if lexer.name(before: 3, is: "viteFileDeps") { return .build }
             if lexer.name(before: 3, is: "__WB_MANIFEST") || lexer.name(before: 3, is: "__precacheManifest") {
                 return .precached
@@ -58,7 +61,8 @@ extension ScriptScanner {
         }
     }
 
-    /// `define(["./workbox-1d305bb8"], …)`: a service worker made by Workbox loads its runtime by that name and `.js`.
+    /// `define(["./workbox-1d305bb8"], …)`: a service worker made by Workbox loads its runtime by that name
+    /// and `.js`.
     private mutating func workboxRuntime(_ literal: ScriptLiteral) {
         let name = text.bytes.part(literal.range)
         guard name.starts(with: "./workbox-"), name.count <= ChunkNames.maximalLength,
@@ -76,10 +80,13 @@ extension ScriptScanner {
             .elementsEqual(other.suffix(from: (other.lastIndex(of: slash) ?? -1) + 1))
     }
 
-    /// `{url: "…", revision: "…"}`, in any order: an entry of a service worker's precache list, relative to the worker.
+    /// `{url: "…", revision: "…"}`, in any order: an entry of a service worker's precache list, relative to
+    /// the worker.
     mutating func property(_ literal: ScriptLiteral) {
         let key = lexer.before(2)
-        guard key >= 0, isKey("url", at: key), let object = lexer.openings.last, object.mark == .brace else { return }
+        guard key >= 0, isKey("url", at: key), let object = lexer.openings.last, object.mark == .brace else {
+            return
+        }
         let isEntry =
             isRevision(from: lexer.index, to: lexer.count)
             || isRevision(from: max(object.before, key - 256, 0), to: key)
@@ -111,4 +118,20 @@ extension ScriptScanner {
         let isQuoted = lexer.bytes[start] == UInt8(ascii: "\"") || lexer.bytes[start] == UInt8(ascii: "'")
         return lexer.name(at: isQuoted ? start + 1 : start, is: name)
     }
+}
+
+/// A list of literals whose first element stood behind something that says what it lists.
+struct ScriptList {
+    enum Meaning {
+        /// Addresses relative to the script.
+        case own
+        /// Files of a bundler's output, from its folder, unless a dot or a slash says otherwise.
+        case build
+        /// What a service worker stores before it is needed.
+        case precached
+    }
+
+    var meaning: Meaning
+    /// Where the last element starts.
+    var last: Int
 }

@@ -1,11 +1,12 @@
 /// Finds the links of a script: what its imports, workers and loading calls name.
 ///
 /// Which base applies:
-/// - What a module imports and what is resolved against `import.meta.url` is relative to the script, and certain.
-/// - What `fetch`, `Worker` and their like name is relative to the document that runs the script. In a script inside a
-///   document that is the base of its other links too. A script of its own does not know the document, and often several
-///   use it: there only what starts with a slash (a guess, as the document may be of another origin) or names an origin is
-///   a link, the rest is left out.
+/// - What a module imports and what is resolved against `import.meta.url` is relative to the script, and
+///   certain.
+/// - What `fetch`, `Worker` and their like name is relative to the document that runs the script. In a script
+///   inside a document that is the base of its other links too. A script of its own does not know the
+///   document, and often several use it: there only what starts with a slash (a guess, as the document may be
+///   of another origin) or names an origin is a link, the rest is left out.
 /// - What `importScripts` names is relative to the worker, which is the script.
 struct ScriptScanner {
     let text: SourceText
@@ -78,7 +79,9 @@ struct ScriptScanner {
             if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
         default: break
         }
-        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) { written(literal) }
+        if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) {
+            written(literal)
+        }
         if mayBeAsset(literal.range), lastAdded != literal.range.lowerBound { asset(literal) }
     }
 
@@ -88,7 +91,8 @@ struct ScriptScanner {
         case UInt8(ascii: "/"): true
         case UInt8(ascii: "s"): range.count > 7 && lexer.bytes[range.lowerBound + 6] == UInt8(ascii: "/")
         default:
-            lexer.bytes[range.upperBound - 1] == UInt8(ascii: "m") && ScriptScanner.isProgram(text.bytes.part(range))
+            lexer.bytes[range.upperBound - 1] == UInt8(ascii: "m")
+                && ScriptScanner.isProgram(text.bytes.part(range))
         }
     }
 
@@ -115,5 +119,364 @@ struct ScriptScanner {
         let next = lexer.trivia(from: lexer.index)
         guard next < lexer.count else { return false }
         return lexer.bytes[next] == UInt8(ascii: ")") || lexer.bytes[next] == UInt8(ascii: ",")
+    }
+}
+
+/// How the address in a literal begins.
+enum ScriptAddress {
+    /// `http:`, `https:`, or two slashes.
+    case absolute
+    /// One slash.
+    case rooted
+    /// `./` or `../`.
+    case dotted
+    /// Anything else: the name of a package, a word, a relative address without a mark.
+    case bare
+
+    init(_ bytes: Bytes) {
+        if bytes.starts(with: "//") || bytes.starts(with: "https://") || bytes.starts(with: "http://") {
+            self = .absolute
+        } else if bytes.first == UInt8(ascii: "/") {
+            self = .rooted
+        } else if bytes.starts(with: "./") || bytes.starts(with: "../") {
+            self = .dotted
+        } else {
+            self = .bare
+        }
+    }
+}
+
+// MARK: - What calls and assignments load
+
+extension ScriptScanner {
+    /// The source of a static import or of an export. The name of a package is no address: only an import map
+    /// makes it one.
+    mutating func imported(_ literal: ScriptLiteral) {
+        guard address(literal) != .bare else { return }
+        add(literal, importedKind(lexer.trivia(from: lexer.index)))
+    }
+
+    /// The first argument of a call, or what else stands behind a parenthesis.
+    mutating func argument(_ literal: ScriptLiteral) {
+        guard isWhole(literal) else { return }
+        switch lexer.mark(before: 2) {
+        case UInt8(ascii: "i"):
+            if lexer.name(before: 2, is: "import"),
+                !lexer.isProperty(2) || lexer.name(before: 4, is: "System")
+            {
+                guard address(literal) != .bare else { return }
+                imported = literal.range.count <= ChunkNames.maximalLength ? literal.range : nil
+                add(literal, importedKind(behindComma()))
+            } else if lexer.name(before: 2, is: "importScripts") {
+                importScripts = lexer.before(2)
+                add(literal, .script)
+            }
+        case UInt8(ascii: "e"): loaderCall(literal.range)
+        case UInt8(ascii: "U"):
+            if lexer.name(before: 2, is: "URL"), isConstructed(2) { resolved(literal) }
+        case UInt8(ascii: "W"):
+            if lexer.name(before: 2, is: "Worker"), isConstructed(2) { add(ofDocument: literal, .worker) }
+        case UInt8(ascii: "S"):
+            if lexer.name(before: 2, is: "SharedWorker"), isConstructed(2) {
+                add(ofDocument: literal, .worker)
+            }
+        case UInt8(ascii: "r"):
+            if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
+                lexer.name(before: 4, is: "serviceWorker")
+            {
+                add(ofDocument: literal, .worker)
+            } else if lexer.name(before: 2, is: "resolve"), lexer.isProperty(2),
+                lexer.name(before: 4, is: "meta"),
+                lexer.name(before: 6, is: "import"), address(literal) != .bare
+            {
+                add(literal, .module, .isGuess)
+            }
+        case UInt8(ascii: "a"):
+            // Worklets.
+            if lexer.name(before: 2, is: "addModule"), lexer.isProperty(2) {
+                add(ofDocument: literal, .worker)
+            }
+        case UInt8(ascii: "f"):
+            if lexer.name(before: 2, is: "fetch"), isGlobal(2), !sendsData() {
+                add(ofDocument: literal, .data, .isGuess)
+            }
+        case UInt8(ascii: "o"):
+            if lexer.name(before: 2, is: "open"), lexer.isProperty(2), isGlobal(2) { opened(literal) }
+        case UInt8(ascii: "g"):
+            if lexer.name(before: 2, is: "getJSON") { add(ofDocument: literal, .data, .isGuess) }
+            if lexer.name(before: 2, is: "getScript") { add(ofDocument: literal, .script, .isGuess) }
+        default: break
+        }
+    }
+
+    /// A literal behind a comma: a further argument, or an element of a list.
+    private mutating func laterArgument(_ literal: ScriptLiteral) {
+        if nextElement(literal) { return }
+        if importScripts >= 0, lexer.openings.last?.before == importScripts {
+            if isWhole(literal) { add(literal, .script) }
+            return
+        }
+        // open("GET", "…")
+        guard lexer.mark(before: 3) == UInt8(ascii: "("), lexer.name(before: 4, is: "open"),
+            lexer.isProperty(4)
+        else {
+            return
+        }
+        let method = lexer.before(2) + 1
+        let isReading =
+            lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
+        if isReading, isWhole(literal) { add(ofDocument: literal, .data, .isGuess) }
+    }
+
+    /// `window.open("…")`: a page, which a document that nobody knows may name by its root alone.
+    private mutating func opened(_ literal: ScriptLiteral) {
+        switch address(literal) {
+        case .absolute, .rooted: add(literal, .page)
+        case .dotted, .bare: if isInline { add(literal, .page) }
+        }
+    }
+
+    /// Whether a call that is open is `document.write` or `writeln`, by where its name starts.
+    private func isWriting(_ start: Int) -> Bool {
+        guard start >= 9, lexer.bytes[start] == UInt8(ascii: "w"),
+            lexer.bytes[start - 1] == UInt8(ascii: "."),
+            lexer.name(at: start, is: "write") || lexer.name(at: start, is: "writeln")
+        else { return false }
+        return text.bytes.part(start - 9..<start).equals("document.")
+    }
+
+    /// The markup in a string that is written into the document, or in a part of it.
+    func written(_ literal: ScriptLiteral) {
+        guard text.bytes.part(literal.range).contains(UInt8(ascii: "<")) else { return }
+        text.withUnescaped(literal.range) {
+            HTMLScanner.scan(written: $0, sink, isInline ? .inside : .elsewhere)
+        }
+    }
+
+    // MARK: Details of calls
+
+    /// Not a method of some object, unless it is the global one.
+    private func isGlobal(_ distance: Int) -> Bool {
+        guard lexer.isProperty(distance) else { return true }
+        return ["window", "self", "globalThis"].contains { (name: StaticString) in
+            lexer.name(before: distance + 2, is: name)
+        }
+    }
+
+    /// `new X`, also `new window.X`.
+    private func isConstructed(_ distance: Int) -> Bool {
+        lexer.name(before: distance + 1, is: "new")
+            || lexer.isProperty(distance) && lexer.name(before: distance + 3, is: "new")
+    }
+
+    /// `new URL("…", base)`, by itself or as the address of a worker.
+    private mutating func resolved(_ literal: ScriptLiteral) {
+        guard let base = behindComma() else { return }
+        if isPath(["import", "meta", "url"], at: base) {
+            // Constructors of workers stand in front of `( new URL (`.
+            let isWorker =
+                lexer.mark(before: 4) == UInt8(ascii: "(") && lexer.name(before: 3, is: "new")
+                && Self.workers.contains { lexer.name(before: 5, is: $0) }
+            // `new URL(".", import.meta.url)` asks for a folder, and loads nothing by itself.
+            let isFolder = [UInt8(ascii: "/"), UInt8(ascii: ".")].contains(
+                lexer.bytes[literal.range.upperBound - 1])
+            add(literal, isWorker ? .worker : kind(ofFile: literal, else: .data), isFolder ? .isGuess : [])
+        } else if let kind = Self.kind(ofFile: text.bytes.part(literal.range)) {
+            // What bundlers write for it in classic scripts and in classic workers.
+            if isPath(["document", "currentScript"], at: base) || isPath(["self", "location"], at: base) {
+                add(literal, kind, .isGuess)
+            } else if isPath(["document", "baseURI"], at: base) || lexer.name(at: base, is: "location")
+                || isPath(["window", "location"], at: base)
+            {
+                add(ofDocument: literal, kind, .isGuess)
+            }
+        }
+    }
+
+    private static let workers: [StaticString] = ["Worker", "SharedWorker", "register", "addModule"]
+
+    /// Whether these names stand there, with dots between them.
+    private func isPath(_ names: [StaticString], at start: Int) -> Bool {
+        var place = start
+        for (index, name) in names.enumerated() {
+            if index > 0 {
+                guard place < lexer.count, lexer.bytes[place] == UInt8(ascii: ".") else { return false }
+                place = lexer.trivia(from: place + 1)
+            }
+            guard lexer.name(at: place, is: name) else { return false }
+            place = lexer.trivia(from: place + name.utf8CodeUnitCount)
+        }
+        return true
+    }
+
+    /// The place behind the comma that follows the literal.
+    private func behindComma() -> Int? {
+        let next = lexer.trivia(from: lexer.index)
+        guard next < lexer.count, lexer.bytes[next] == UInt8(ascii: ",") else { return nil }
+        return lexer.trivia(from: next + 1)
+    }
+
+    /// What an import gives, by its attributes at `place`: `with { type: "json" }`.
+    private func importedKind(_ place: Int?) -> LinkKind {
+        guard var place, place < lexer.count else { return .module }
+        let isStatement = lexer.name(at: place, is: "with") || lexer.name(at: place, is: "assert")
+        guard isStatement || lexer.bytes[place] == UInt8(ascii: "{") else { return .module }
+        let end = min(place + 256, lexer.count)
+        while place < end, lexer.bytes[place] != UInt8(ascii: "}") {
+            guard isKey("type", at: place) else {
+                place += 1
+                continue
+            }
+            while place < end, lexer.bytes[place] != UInt8(ascii: ":") { place += 1 }
+            place = lexer.trivia(from: place + 1) + 1
+            if lexer.name(at: place, is: "css") { return .style }
+            return lexer.name(at: place, is: "json") || lexer.name(at: place, is: "text") ? .data : .module
+        }
+        return .module
+    }
+
+    /// Whether the options of a `fetch` name another method than GET.
+    private func sendsData() -> Bool {
+        guard var place = behindComma() else { return false }
+        let end = min(place + 512, lexer.count)
+        while place < end, lexer.bytes[place] != UInt8(ascii: ")") {
+            if lexer.bytes[place] == UInt8(ascii: "m"), lexer.name(at: place, is: "method") {
+                while place < end, lexer.bytes[place] != UInt8(ascii: ":") { place += 1 }
+                place = lexer.trivia(from: place + 1) + 1
+                return !text.bytes.starts(with: "get", at: place)
+            }
+            place += 1
+        }
+        return false
+    }
+
+    // MARK: - Files and assets
+
+    /// A string that is the address of a file and nothing else, by no rule but its look:
+    /// - `logo = "/assets/logo-1a2b.svg"`: the pictures that a module imports, when the bundler knows where
+    ///   the site will stand;
+    /// - `"static/chunks/12-ab.js"`: the files of a build by Next.js or webpack, from its folder;
+    /// - `"app.wasm"`: what a compiled program loads from beside its script.
+    mutating func asset(_ literal: ScriptLiteral) {
+        let address = text.bytes.part(literal.range)
+        guard address.count > 5, address.count <= ChunkNames.maximalLength else { return }
+        switch address[0] {
+        case UInt8(ascii: "/"):
+            guard address[1] != UInt8(ascii: "/"), let kind = fileKind(address) else { return }
+            add(literal, kind, .isGuess)
+        case UInt8(ascii: "s"):
+            // Behind a question mark it is what the loader makes of a chunk.
+            guard address.starts(with: "static/"), lexer.mark(before: 1) != UInt8(ascii: "?"),
+                let kind = fileKind(address)
+            else { return }
+            imply(literal, kind, .isGuess)
+        default:
+            guard Self.isProgram(address), fileKind(address) != nil else { return }
+            add(literal, .data, .isGuess)
+        }
+    }
+
+    /// What is loaded as a file of that name is used for; nil when it is no plain name of a file, or not used
+    /// as one.
+    private func fileKind(_ address: Bytes) -> LinkKind? {
+        guard let kind = Self.kind(ofFile: address), kind.role == .requisite, isValue,
+            address.allSatisfy(Self.isPathByte)
+        else { return nil }
+        return kind
+    }
+
+    /// `….wasm`
+    private static func isProgram(_ address: Bytes) -> Bool {
+        address.count > 5 && address.starts(with: ".wasm", at: address.count - 5)
+    }
+
+    /// Adds what the literal says as a file of the bundler's output.
+    mutating func imply(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
+        guard implied.count < Self.maximalImplied else { return }
+        var reference: [UInt8] = []
+        ScriptText.unescape(text.bytes.part(literal.range), into: &reference)
+        implied.append(ImpliedLink(String(decoding: reference, as: UTF8.self), kind, flags, from: .build))
+    }
+
+    static var maximalImplied: Int { 65_536 }
+
+    /// Whether the literal is what is assigned, listed or returned, rather than an operand, or what another
+    /// text is searched for.
+    private var isValue: Bool {
+        switch lexer.mark(before: 1) {
+        case UInt8(ascii: "="):
+            let mark = lexer.before(2)
+            guard mark >= 0, mark + 1 == lexer.before(1) else { break }
+            if [UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "+")].contains(lexer.bytes[mark]) {
+                return false
+            }
+        case UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: "["), UInt8(ascii: "?"), UInt8(ascii: "|"):
+            break
+        case UInt8(ascii: "("):
+            // What a function is called with that stands there itself, or what finds a file beside the
+            // script.
+            if lexer.mark(before: 2) != UInt8(ascii: "}"), !lexer.name(before: 2, is: "locateFile") {
+                return false
+            }
+        case UInt8(ascii: "r"): if !lexer.name(before: 1, is: "return") { return false }
+        default: return false
+        }
+        let next = lexer.trivia(from: lexer.index)
+        guard next < lexer.count else { return true }
+        switch lexer.bytes[next] {
+        case UInt8(ascii: "+"), UInt8(ascii: "."), UInt8(ascii: "="), UInt8(ascii: "["): return false
+        default: return true
+        }
+    }
+
+    private static func isPathByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"),
+            UInt8(ascii: "@"), UInt8(ascii: "%"), UInt8(ascii: "?"), UInt8(ascii: "&"), UInt8(ascii: "="),
+            UInt8(ascii: "["),
+            UInt8(ascii: "]"), UInt8(ascii: "("), UInt8(ascii: ")"), 0x80...:
+            true
+        default: byte.isLetter || byte.isDigit
+        }
+    }
+
+    private static let kinds: [(StaticString, LinkKind)] = [
+        ("js", .script), ("mjs", .module), ("css", .style), ("png", .image), ("jpg", .image),
+        ("jpeg", .image),
+        ("gif", .image), ("webp", .image), ("avif", .image), ("svg", .image), ("bmp", .image), ("ico", .icon),
+        ("woff2", .font), ("woff", .font), ("ttf", .font), ("otf", .font), ("eot", .font), ("mp4", .media),
+        ("webm", .media), ("ogv", .media), ("mp3", .media), ("ogg", .media), ("m4a", .media), ("wav", .media),
+        ("flac", .media), ("vtt", .track), ("m3u8", .playlist), ("mpd", .playlist),
+        ("webmanifest", .manifest),
+        ("json", .data), ("wasm", .data), ("html", .page), ("htm", .page),
+    ]
+
+    /// What a file is for, by its name.
+    func kind(ofFile literal: ScriptLiteral, else kind: LinkKind) -> LinkKind {
+        Self.kind(ofFile: text.bytes.part(literal.range)) ?? kind
+    }
+
+    static func kind(ofFile name: Bytes) -> LinkKind? {
+        let path = name.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard let dot = path.lastIndex(of: UInt8(ascii: ".")) else { return nil }
+        let suffix = name.part(dot + 1..<path.endIndex)
+        return kinds.first { suffix.equals($0.0) }?.1
+    }
+
+    func address(_ literal: ScriptLiteral) -> ScriptAddress {
+        head(literal).withUnsafeBufferPointer { ScriptAddress($0) }
+    }
+
+    /// The first bytes of what the literal says.
+    private func head(_ literal: ScriptLiteral) -> [UInt8] {
+        var head: [UInt8] = []
+        let written = text.bytes.part(
+            literal.range.lowerBound..<min(literal.range.upperBound, literal.range.lowerBound + 64))
+        if written.contains(UInt8(ascii: "\\")) {
+            ScriptText.unescape(written, into: &head)
+        } else {
+            head.append(contentsOf: written.prefix(8))
+        }
+        return head
     }
 }

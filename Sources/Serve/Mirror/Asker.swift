@@ -1,10 +1,10 @@
 internal import Web
 
-/// Who asks, as far as a browser tells: so that a page of the mirror is as far from every other as it was on the web, and a
-/// page from elsewhere can have nothing loaded, noted or shown to it.
+/// Who asks, as far as a browser tells: so that a page of the mirror is as far from every other as it was on
+/// the web, and a page from elsewhere can have nothing loaded, noted or shown to it.
 ///
-/// Browsers say `Origin` of changes and of what scripts read, else `Sec-Fetch-Site` and `Referer`. Whoever says nothing is no
-/// browser of the last years, and could ask the network itself.
+/// Browsers say `Origin` of changes and of what scripts read, else `Sec-Fetch-Site` and `Referer`. Whoever
+/// says nothing is no browser of the last years, and could ask the network itself.
 struct Asker: Equatable, Sendable {
     enum Kind: Equatable, Sendable {
         /// Somebody typed the address, or a program asks in its own name.
@@ -13,7 +13,8 @@ struct Asker: Equatable, Sendable {
         case page([String])
         /// A page of the larder's own.
         case portal
-        /// Beside a site at the root a document is shown, in a window or a frame, and nobody knows whose page led there.
+        /// Beside a site at the root a document is shown, in a window or a frame, and nobody knows whose page
+        /// led there.
         case led
         /// A page from elsewhere, or one that hides where it is.
         case outside
@@ -36,7 +37,9 @@ struct Asker: Equatable, Sendable {
         isOpaque = origin == "null"
         let referrer = fields["Referer"].map { WebURL($0).map { layout.page(at: $0, authority) } ?? .outside }
         if let origin, !isOpaque {
-            kind = WebURL(origin).map { $0.origin == origin ? layout.page(at: $0, authority) : .outside } ?? .outside
+            kind =
+                WebURL(origin).map { $0.origin == origin ? layout.page(at: $0, authority) : .outside }
+                ?? .outside
             return
         }
         switch fields["Sec-Fetch-Site"] {
@@ -52,8 +55,8 @@ struct Asker: Equatable, Sendable {
         if case .page(let origins) = kind { origins } else { [] }
     }
 
-    /// Whether it may have a server asked, and what it misses noted: no page from elsewhere may, unless a person followed a
-    /// link from it, and sees where that led.
+    /// Whether it may have a server asked, and what it misses noted: no page from elsewhere may, unless a
+    /// person followed a link from it, and sees where that led.
     var mayHaveAsked: Bool { kind != .outside || use.isFollowedLink }
 
     /// Whether it is a page of the URL's own site, or no page at all.
@@ -119,7 +122,8 @@ extension Asker {
             relation = "cross-site"
         case .page(let origins):
             let origin = page?.origin ?? origins[0]
-            // Of what beside a site at the root has its origin, a browser does not say whose page asks for it.
+            // Of what beside a site at the root has its origin, a browser does not say whose page asks for
+            // it.
             if fields.contains("Origin") || use.mode == "cors" && origin != target.origin {
                 fields.set("Origin", isOpaque ? "null" : origin)
             }
@@ -141,5 +145,16 @@ extension OriginNames {
     func relation(of page: WebURL, to target: WebURL) -> String {
         if page.host == target.host, page.port == target.port { return "same-origin" }
         return isSameSite(page.host, target.host) ? "same-site" : "cross-site"
+    }
+}
+
+extension HTTPFields {
+    /// Whether the answer is for a person to read: a browser says what it wants it for, others what they
+    /// would take.
+    var isNavigation: Bool {
+        if let destination = self["Sec-Fetch-Dest"] {
+            return ["document", "iframe", "frame", "fencedframe"].contains(destination)
+        }
+        return self["Accept"]?.utf8.contains("text/html".utf8) ?? false
     }
 }

@@ -17,7 +17,8 @@ struct MissPage {
 
     /// What is not asked for by a person is answered in a word.
     func answer(isNavigation: Bool, layout: OriginLayout) -> Answer {
-        let fields = [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
+        let fields =
+            [("Larder", AnswerSource.miss.text), ("Cache-Control", "no-store")] + layout.commonFields
         // Who links to it is for a person to read, not for the scripts of its origin.
         let policy = ("Content-Security-Policy", OriginLayout.sandbox)
         let sharing = WebURL(url).map { Sharing(missing: $0) } ?? .own
@@ -52,8 +53,8 @@ struct MissPage {
             """
     }
 
-    /// What fetches the URL: into the site that it belongs to, where what was missed is noted, else as a site of its own. It is
-    /// meant to be pasted into a shell, where only a quote could end the quotation.
+    /// What fetches the URL: into the site that it belongs to, where what was missed is noted, else as a site
+    /// of its own. It is meant to be pasted into a shell, where only a quote could end the quotation.
     ///
     /// - Parameter escape: how the URL is written where the command stands.
     static func command(for url: String, site: String?, _ escape: (String) -> String = { $0 }) -> String {
@@ -65,7 +66,8 @@ struct MissPage {
         guard !urls.isEmpty else { return "" }
         let items = urls.map { url in
             let address = WebURL(url).flatMap(layout.address) ?? url
-            return "<li class=\"url\"><a href=\"\(HTMLPage.escape(address))\">\(HTMLPage.escape(url))</a></li>\n"
+            return
+                "<li class=\"url\"><a href=\"\(HTMLPage.escape(address))\">\(HTMLPage.escape(url))</a></li>\n"
         }
         return "<h2>\(title)</h2>\n<ul>\n\(items.joined())</ul>\n"
     }

@@ -7,7 +7,8 @@ struct Sharing: Equatable, Sendable {
         case nobody
         /// Without credentials.
         case everybody
-        /// As the server named it. `others`: it names whoever asks, so that what it would say to them is not known.
+        /// As the server named it. `others`: it names whoever asks, so that what it would say to them is not
+        /// known.
         case origin(String, credentials: Bool, others: Bool)
     }
 
@@ -108,7 +109,9 @@ struct Sharing: Equatable, Sendable {
             guard let root = layout.root else { return verdict(on: url, for: asker, origin, layout) }
             guard root.isRoot(url) else { return verdictBesideRoot(on: url, for: asker, origin, layout) }
             // What documents beside it ask for has no origin that a browser could compare.
-            if asker.kind == .outside, !asker.use.isRead, !isEmbeddable(by: asker, url, layout) { return .refused }
+            if asker.kind == .outside, !asker.use.isRead, !isEmbeddable(by: asker, url, layout) {
+                return .refused
+            }
             return .given(rootLines(for: asker, origin))
         }
     }
@@ -126,13 +129,18 @@ struct Sharing: Equatable, Sendable {
         }
     }
 
-    /// The page that asks has the root's origin, or an opaque one: what browsers cannot tell apart there is told apart here.
+    /// The page that asks has the root's origin, or an opaque one: what browsers cannot tell apart there is
+    /// told apart here.
     private func verdictBesideRoot(
         on url: WebURL, for asker: Asker, _ origin: String?, _ layout: OriginLayout
     ) -> Verdict {
         if asker.use.isWorker { return .refused }
-        guard case .page(let origins) = asker.kind else { return verdict(on: url, for: asker, origin, layout) }
-        if origins.contains(url.origin) { return .given(origin.map { Self.lines($0, credentials: true) } ?? []) }
+        guard case .page(let origins) = asker.kind else {
+            return verdict(on: url, for: asker, origin, layout)
+        }
+        if origins.contains(url.origin) {
+            return .given(origin.map { Self.lines($0, credentials: true) } ?? [])
+        }
         guard case .given = verdict(on: url, for: asker, origin, layout) else { return .refused }
         guard asker.use.isRead else { return isEmbeddable(by: asker, url, layout) ? .given([]) : .refused }
         let isAllowed =
@@ -144,7 +152,8 @@ struct Sharing: Equatable, Sendable {
         return isAllowed ? .given(lines(for: asker, origin)) : .refused
     }
 
-    /// By the policy that the server has for pictures, scripts and the like; and data is neither script nor style.
+    /// By the policy that the server has for pictures, scripts and the like; and data is neither script nor
+    /// style.
     private func isEmbeddable(by asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
         if asker.use.makesDocument || asker.origins.contains(url.origin) { return true }
         if isData, ["script", "style"].contains(asker.use.destination) { return false }
@@ -170,7 +179,9 @@ struct Sharing: Equatable, Sendable {
         case .nobody: return []
         case .everybody: return Self.lines("*")
         case .origin(let named, let credentials, let others):
-            if !asker.isOpaque, asker.origins.contains(named) { return Self.lines(origin, credentials: credentials) }
+            if !asker.isOpaque, asker.origins.contains(named) {
+                return Self.lines(origin, credentials: credentials)
+            }
             return others ? Self.lines("*") : []
         }
     }

@@ -3,8 +3,8 @@ internal import Store
 internal import System
 internal import Web
 
-/// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It belongs to one
-/// thread.
+/// The pages at `http://localhost:PORT/`: what is held, and the way from an original URL to its copy. It
+/// belongs to one thread.
 struct Portal {
     private let layout: OriginLayout
     private let links = PortalLinks()
@@ -41,7 +41,8 @@ struct Portal {
         return isJSON ? json(page, target) : html(page, target)
     }
 
-    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`, `@2026-11-20/https://example.com/`.
+    /// An original URL behind the number or the day of a visit: `@7/https://example.com/`,
+    /// `@2026-11-20/https://example.com/`.
     private func past(_ target: String, _ reader: StoreReader) throws(StoreError) -> Answer? {
         guard target.hasPrefix("@"), let slash = target.firstIndex(of: "/") else { return nil }
         let word = String(target[..<slash].dropFirst())
@@ -57,8 +58,8 @@ struct Portal {
         return .redirect(to: address, fields: fields)
     }
 
-    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on the URL's host, else
-    /// of those that have it.
+    /// The visit with the number, or the last that had begun when the day ended: of the sites that start on
+    /// the URL's host, else of those that have it.
     private func visit(_ word: String, of url: WebURL, _ reader: StoreReader) throws(StoreError) -> Int64? {
         let sites = try memory.sites(reader)
         func complete(_ sites: [Site]) -> [Visit] {
@@ -73,7 +74,9 @@ struct Portal {
             let names = Set(try reader.rows(of: url.key.href).map(\.site))
             owners = sites.filter { names.contains($0.name) }
         }
-        return complete(owners).filter { $0.started <= end }.max { ($0.started, $0.id) < ($1.started, $1.id) }?.id
+        return complete(owners).filter { $0.started <= end }.max {
+            ($0.started, $0.id) < ($1.started, $1.id)
+        }?.id
     }
 
     private func page(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> (any PortalPage)? {
@@ -89,7 +92,8 @@ struct Portal {
             // Other schemes are never held, and never linked to.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
             return try DetailsPage(
-                url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"), reader,
+                url.key.href, allOf: request["links"].flatMap(LinkList.init), after: request.number("after"),
+                reader,
                 memory)
         default:
             return try sitePage(request, place, reader)
@@ -118,7 +122,8 @@ struct Portal {
         case "changes":
             return try ChangesPage(
                 site, from: request.number("from"), to: request.number("to"),
-                kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0), reader)
+                kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
+                reader)
         default:
             return nil
         }
@@ -149,12 +154,14 @@ struct Portal {
     }
 
     private func json(_ page: some PortalPage, _ target: String) -> Answer {
-        let context = PortalContext(layout: layout, links: links, now: now(), address: target, jsonAddress: target)
+        let context = PortalContext(
+            layout: layout, links: links, now: now(), address: target, jsonAddress: target)
         var writer = JSONWriter(.pretty)
         writer.object { page.write(to: &$0, context) }
         writer.endText()
         return Answer(
-            status: page.status, fields: [("Content-Type", "application/json")] + pageFields, body: writer.bytes)
+            status: page.status, fields: [("Content-Type", "application/json")] + pageFields,
+            body: writer.bytes)
     }
 
     private var pageFields: [(name: String, value: String)] {
@@ -171,7 +178,8 @@ struct Portal {
         }
         // Their names change with them.
         let lasting = ("Cache-Control", "public, max-age=31536000, immutable")
-        return Answer(status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
+        return Answer(
+            status: 200, fields: [("Content-Type", type), lasting] + fields, body: Array(text.utf8))
     }
 
     /// Browsers accept anything, and HTML by name.
@@ -179,4 +187,88 @@ struct Portal {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
+}
+
+/// What is asked of the portal: a path and the fields of a form.
+struct PortalRequest: Equatable {
+    let path: String
+    private let fields: [String: String]
+
+    static let longestField = 4096
+    private static let mostFields = 16
+
+    /// Reads a request target: the query as a form writes it, what is no UTF-8 repaired. Of a field that
+    /// comes twice the first counts; what is too long is cut.
+    init(target: String) {
+        let bytes = Array(target.utf8)
+        let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
+        path = String(decoding: bytes[..<mark], as: UTF8.self)
+        var fields: [String: String] = [:]
+        for field in bytes[mark...].dropFirst().split(separator: UInt8(ascii: "&")).prefix(Self.mostFields) {
+            let equals = field.firstIndex(of: UInt8(ascii: "=")) ?? field.endIndex
+            let name = Self.decoded(field[..<equals])
+            if fields[name] == nil { fields[name] = Self.decoded(field[equals...].dropFirst()) }
+        }
+        self.fields = fields
+    }
+
+    /// Nil for a field that is empty or not there.
+    subscript(_ name: String) -> String? {
+        fields[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func number(_ name: String) -> Int64? { self[name].flatMap { Int64($0) } }
+
+    private static func decoded(_ bytes: ArraySlice<UInt8>) -> String {
+        var decoded: [UInt8] = []
+        var rest = bytes.prefix(3 * longestField)
+        while let byte = rest.popFirst(), decoded.count < longestField {
+            if byte == UInt8(ascii: "+") {
+                decoded.append(UInt8(ascii: " "))
+            } else if byte == UInt8(ascii: "%"), rest.count >= 2,
+                let high = hexDigit(rest[rest.startIndex]), let low = hexDigit(rest[rest.startIndex + 1])
+            {
+                decoded.append(high << 4 | low)
+                rest = rest.dropFirst(2)
+            } else {
+                decoded.append(byte)
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x41 + 10
+        case 0x61...0x66: byte - 0x61 + 10
+        default: nil
+        }
+    }
+}
+
+/// Every bound on what one page of the portal looks at and shows, in one place: what is beyond is a link
+/// away.
+enum PortalLimits {
+    /// How many responses of each kind are counted one by one.
+    static let counted = 20_000
+    /// Lines of a list.
+    static let lines = 50
+    /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them
+    /// are used up.
+    static let walkedURLs = 8_192
+    static let slice = 512
+    static let hurriedSlice = 32
+    /// What one step of a search looks through.
+    static let searchedBodies: Int64 = 100_000
+    static let searchedURLs = 100_000
+    /// Addresses that one page has walked over to tell what is missing of sites.
+    static let neededURLs = 8000
+    /// Bodies whose links are looked through for what is missing, or for who links to a page.
+    static let linkers = 4_000
+    static let words = 200
+    /// How much is read to tell the MD5 of what has none yet.
+    static let digestedBytes = 4_000_000
+    /// Responses of a site up to which its visits are compared here.
+    static let compared = 60_000
 }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// What stands around every page of the portal.
 enum PortalFrame {
     static func html(_ page: some PortalPage, _ context: PortalContext) -> [UInt8] {
@@ -61,7 +63,9 @@ enum PortalFrame {
         html.element("nav", ["class": "trail", "aria-label": "You are here"]) { html in
             html.element("ol") { html in
                 for step in trail {
-                    html.element("li") { $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) } }
+                    html.element("li") {
+                        $0.link(step.address) { $0.foreign(Wording.cut(step.text, to: 80)) }
+                    }
                 }
             }
         }
@@ -75,5 +79,99 @@ enum PortalFrame {
                 html.text(".")
             }
         }
+    }
+}
+
+/// One page of the portal: what it says, as values, for people and for programs.
+protocol PortalPage {
+    var status: Int { get }
+    var title: String { get }
+    /// Which of the portal's parts it belongs to.
+    var section: PortalSection { get }
+    /// What stands above it, from the home page down.
+    func trail(_ context: PortalContext) -> [(text: String, address: String)]
+    /// Below the heading, which is the title.
+    func write(to html: inout HTMLWriter, _ context: PortalContext)
+    /// The members of one object.
+    func write(to json: inout JSONWriter, _ context: PortalContext)
+}
+
+extension PortalPage {
+    var status: Int { 200 }
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
+}
+
+enum PortalSection {
+    case sites
+    case search
+    case scripts
+    case none
+}
+
+/// What a page is written for.
+struct PortalContext {
+    let layout: OriginLayout
+    let links: PortalLinks
+    /// Seconds since 1970.
+    let now: Int64
+    /// Path and query of this page, and where it is to be had as JSON.
+    let address: String
+    let jsonAddress: String
+
+    /// Where an URL is shown as it was; nil for what the mirror does not serve.
+    func mirrored(_ href: String) -> String? { WebURL(href).flatMap(layout.address) }
+}
+
+/// A page of the larder's own that stands outside the portal, style included: plain HTML and CSS, light and
+/// dark, without scripts.
+struct HTMLPage {
+    let title: String
+    /// Markup; whatever comes from outside is escaped in it already.
+    let body: String
+
+    var text: String {
+        """
+        <!doctype html>
+        <html lang="en">
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>\(Self.escape(title))</title>
+        <style>\(PortalStyle.base)</style>
+        <main>
+        \(body)
+        </main>
+        </html>
+
+        """
+    }
+
+    static func escape(_ text: String) -> String {
+        var escaped: [UInt8] = []
+        escaped.append(escaping: text.withVisibleControls)
+        return String(decoding: escaped, as: UTF8.self)
+    }
+}
+
+/// What the portal says of an address that it has nothing at.
+struct NotFoundPage: PortalPage {
+    let target: String
+    let status = 404
+    let title = "Nothing here"
+    let section = PortalSection.none
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p") { html in
+            html.text("The portal has no page at ")
+            html.element("span", ["class": "url"]) { $0.address(target) }
+            html.text(". To open an original address, put it whole behind the larder’s own:")
+        }
+        html.element("pre", text: "\(context.layout.home)https://example.com/")
+        html.searchForm(PortalLinks.search, label: "Search titles and addresses")
+        html.element("p") { $0.link(context.links.home, text: "What the larder holds") }
+    }
+
+    func write(to json: inout JSONWriter, _ context: PortalContext) {
+        json.member("error", "not found")
+        json.member("target", target)
     }
 }

@@ -1,6 +1,7 @@
 package import Store
 
-/// What the portal has counted, for as long as the store stays as it is. It belongs to one thread, as its reader does.
+/// What the portal has counted, for as long as the store stays as it is. It belongs to one thread, as its
+/// reader does.
 final class PortalMemory {
     private weak var reader: StoreReader?
     private var version: Int64 = 0
@@ -54,8 +55,8 @@ final class PortalMemory {
     }
 }
 
-/// What came of a walk over everything that a site's pages need, as `larder check --offline` makes it, but for the digests
-/// of bodies.
+/// What came of a walk over everything that a site's pages need, as `larder check --offline` makes it, but
+/// for the digests of bodies.
 package struct SiteNeeds: Sendable, Equatable {
     package struct Lack: Sendable, Equatable {
         package let href: String

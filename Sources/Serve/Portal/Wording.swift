@@ -64,7 +64,8 @@ extension HTMLWriter {
     /// How long ago it was, and when exactly.
     mutating func time(_ seconds: Int64, now: Int64) {
         let date = HTTPDate(secondsSinceEpoch: seconds).iso8601
-        element("time", ["datetime": date, "title": Wording.moment(seconds)], text: Wording.age(now - seconds))
+        element(
+            "time", ["datetime": date, "title": Wording.moment(seconds)], text: Wording.age(now - seconds))
     }
 
     mutating func moment(_ seconds: Int64) {

@@ -1,0 +1,225 @@
+package import Web
+
+/// How a body is read. The raw values are stored.
+package enum BodyFormat: UInt8, CaseIterable, Sendable {
+    /// Nothing is looked for in it.
+    case opaque = 0
+    case html = 1
+    case xhtml = 2
+    case css = 3
+    case javaScript = 4
+    case svg = 5
+    case xml = 6
+    case json = 7
+    case webManifest = 8
+    case importMap = 9
+    case speculationRules = 10
+    case jsonLD = 11
+    case hls = 12
+    case dash = 13
+    case webVTT = 14
+    case sitemap = 15
+    case feed = 16
+    case plainText = 17
+}
+
+extension BodyFormat {
+    /// The word that a store keeps.
+    package var name: String { "\(self)" }
+
+    /// Nil for a word of which this larder knows nothing.
+    package init?(name: String) {
+        guard let format = Self.byName[name] else { return nil }
+        self = format
+    }
+
+    private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.name, $0) })
+}
+
+extension BodyFormat {
+    /// Whether a browser shows it as a document in which scripts may run.
+    package var isDocument: Bool { self == .html || isXMLDocument }
+
+    /// XHTML, a drawing, or any other that may have elements of theirs.
+    package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
+
+    /// The format of the form under which a store keeps a body: in front of a semicolon and the character
+    /// set.
+    package init?(form: String) {
+        self.init(name: String(form.prefix { $0 != ";" }))
+    }
+}
+
+// MARK: - What a body is
+
+extension BodyFormat {
+    /// How a body is read: by its media type, and by its name and first bytes where the type is missing or
+    /// says nothing.
+    package init(mediaType: MediaType?, url: WebURL, body: Span<UInt8>) {
+        let essence = mediaType?.essence ?? ""
+        if let format = Self.named(essence) {
+            self = format
+            return
+        }
+        let sniffed = body.withUnsafeBufferPointer { Self.sniffed($0, path: url.path) }
+        switch essence {
+        case "text/plain":
+            // Never markup, but scripts and playlists are often sent as such.
+            self = sniffed.isMarkup ? .plainText : sniffed
+        case "text/xml", "application/xml":
+            self = body.withUnsafeBufferPointer { Self.xml($0) }
+        case "application/json", "text/json":
+            self = sniffed == .webManifest ? .webManifest : .json
+        default:
+            self = sniffed
+        }
+    }
+
+    /// Whether the media type alone says that there is nothing to be found in it.
+    package static func isOpaque(_ mediaType: MediaType?) -> Bool {
+        named(mediaType?.essence ?? "") == .opaque
+    }
+
+    /// What a media type says; nil when it says nothing of use.
+    private static func named(_ essence: String) -> BodyFormat? {
+        switch essence {
+        case "text/html": return .html
+        case "application/xhtml+xml": return .xhtml
+        case "text/css": return .css
+        case "image/svg+xml": return .svg
+        case "application/manifest+json": return .webManifest
+        case "application/importmap+json": return .importMap
+        case "application/speculationrules+json": return .speculationRules
+        case "application/ld+json": return .jsonLD
+        case "application/vnd.apple.mpegurl", "application/x-mpegurl", "audio/mpegurl", "audio/x-mpegurl":
+            return .hls
+        case "application/dash+xml": return .dash
+        case "application/rss+xml", "application/atom+xml", "application/rdf+xml": return .feed
+        case "text/vtt": return .webVTT
+        case "", "text/plain", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*",
+            "text/xml", "application/xml", "application/json", "text/json":
+            return nil
+        default: break
+        }
+        if essence.utf8.withContiguousStorageIfAvailable({ isJavaScript($0) }) ?? false { return .javaScript }
+        if essence.hasSuffix("+xml") { return .xml }
+        if essence.hasSuffix("+json") { return .json }
+        return .opaque
+    }
+
+    private var isMarkup: Bool {
+        switch self {
+        case .opaque, .html, .xhtml, .svg, .xml, .feed: true
+        case .css, .javaScript, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
+            .webVTT,
+            .sitemap,
+            .plainText:
+            false
+        }
+    }
+
+    /// The media types of JavaScript (MIME Sniffing standard).
+    static func isJavaScript(_ essence: Bytes) -> Bool {
+        let names: [StaticString] = [
+            "text/javascript", "application/javascript", "application/ecmascript", "application/x-ecmascript",
+            "application/x-javascript", "text/ecmascript", "text/x-ecmascript", "text/x-javascript",
+            "text/jscript",
+            "text/livescript", "text/javascript1.0", "text/javascript1.1", "text/javascript1.2",
+            "text/javascript1.3",
+            "text/javascript1.4", "text/javascript1.5",
+        ]
+        return names.contains { essence.equals($0) }
+    }
+
+    private static func sniffed(_ body: Bytes, path: String) -> BodyFormat {
+        let name = path.utf8.suffix(16).map(\.lowercased)
+        let suffix = name.lastIndex(of: UInt8(ascii: ".")).map {
+            String(decoding: name[($0 + 1)...], as: UTF8.self)
+        }
+        switch suffix {
+        case "html", "htm", "shtml", "php", "asp", "aspx", "jsp": return .html
+        case "xhtml", "xht": return .xhtml
+        case "css": return .css
+        case "js", "mjs", "cjs": return .javaScript
+        case "svg": return .svg
+        case "json", "map": return .json
+        case "webmanifest": return .webManifest
+        case "m3u8", "m3u": return .hls
+        case "mpd": return .dash
+        case "vtt": return .webVTT
+        case "rss", "atom", "rdf": return .feed
+        case "xml", "xsl", "xslt": return xml(body)
+        default: return byContent(body)
+        }
+    }
+
+    /// What the first bytes say.
+    private static func byContent(_ body: Bytes) -> BodyFormat {
+        var start = body.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        while start < body.count, body[start].isSpace { start += 1 }
+        let head = body.part(start..<min(body.count, start + 1024))
+        if head.starts(with: "#extm3u") { return .hls }
+        if head.starts(with: "webvtt") { return .webVTT }
+        if head.starts(with: "<?xml") { return xml(body) }
+        for mark: StaticString in [
+            "<!doctype html", "<html", "<head", "<body", "<script", "<title", "<meta", "<!--",
+        ]
+        where head.starts(with: mark) { return .html }
+        if head.starts(with: "<svg") { return .svg }
+        if let first = head.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") { return .json }
+        return .opaque
+    }
+
+    /// Which vocabulary of XML, by the first element.
+    private static func xml(_ body: Bytes) -> BodyFormat {
+        let head = body.part(0..<min(body.count, 2048))
+        if head.firstIndex(of: "<svg") != nil { return .svg }
+        if head.firstIndex(of: "<html") != nil { return .xhtml }
+        if head.firstIndex(of: "<urlset") != nil || head.firstIndex(of: "<sitemapindex") != nil {
+            return .sitemap
+        }
+        if head.firstIndex(of: "<rss") != nil || head.firstIndex(of: "<feed") != nil { return .feed }
+        if head.firstIndex(of: "<mpd") != nil { return .dash }
+        return .xml
+    }
+
+    // MARK: - Its scanner
+
+    /// Finds the links of a text in this format: a whole body, or a script or stylesheet inside one.
+    ///
+    /// A scanner adds each link to the sink with its place in the text; places ascend. A format without a
+    /// scanner has no links.
+    func scan(_ text: SourceText, _ sink: LinkSink) {
+        switch self {
+        case .html: HTMLScanner.scan(text, sink)
+        case .css: CSSScanner.scan(text, sink)
+        case .javaScript: ScriptScanner.scan(text, sink)
+        case .xhtml, .svg, .xml, .json, .webManifest, .importMap, .speculationRules, .jsonLD, .hls, .dash,
+            .webVTT,
+            .sitemap, .feed:
+            scanOther(text, sink)
+        case .plainText, .opaque: break
+        }
+    }
+
+    /// Finds the links of what is neither HTML, CSS nor a script.
+    private func scanOther(_ text: SourceText, _ sink: LinkSink) {
+        switch self {
+        case .svg, .xhtml:
+            XMLProlog.scan(text, sink)
+            HTMLScanner.scan(text, sink, isXML: true)
+        case .xml: XMLScanner.scan(text, sink, XMLDocumentVocabulary())
+        case .sitemap: SitemapVocabulary.scan(text, sink)
+        case .feed: XMLScanner.scan(text, sink, FeedVocabulary())
+        case .dash: XMLScanner.scan(text, sink, DASHVocabulary())
+        case .hls: PlaylistScanner.scan(text, sink)
+        case .webVTT: CaptionScanner.scan(text, sink)
+        case .json: JSONScanner.document(text, sink)
+        case .webManifest: JSONScanner.scan(text, sink) { $1.webManifest($0) }
+        case .importMap: JSONScanner.scan(text, sink) { $1.importMap($0) }
+        case .speculationRules: JSONScanner.scan(text, sink) { $1.speculationRules($0) }
+        case .jsonLD: JSONScanner.scan(text, sink) { $1.linkedData($0) }
+        case .html, .css, .javaScript, .plainText, .opaque: break
+        }
+    }
+}

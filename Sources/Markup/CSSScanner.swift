@@ -1,0 +1,224 @@
+/// Finds the links of a stylesheet, of a style attribute, or of the value of one property.
+struct CSSScanner {
+    /// What is open around a token, as far as it says what a string or an address means.
+    private enum Scope {
+        case plain
+        /// `@font-face { … }`: addresses are fonts.
+        case font
+        /// Inside `url(`, `src(`: the first string is the address.
+        case address
+        /// `image-set(`, `image(`: every string is an address.
+        case images
+        /// Old filters: `AlphaImageLoader(src="…")`.
+        case loader
+    }
+
+    /// The part of a rule in front of its block or semicolon.
+    private enum Prelude {
+        case none
+        /// `@import`, and only white space and comments up to this place.
+        case importing(Int)
+        case fontFace
+        /// `@namespace`, `@document`: what looks like an address is a name there.
+        case naming
+    }
+
+    private let text: SourceText
+    private let sink: LinkSink
+    private let kind: LinkKind
+    private var lexer: CSSLexer
+    private var scopes: [(closer: UInt8, scope: Scope)] = []
+    private var openBlocks = 0
+    private var openFonts = 0
+    private var prelude = Prelude.none
+    /// Where the last `url(` or `src(` starts.
+    private var functionStart = 0
+    /// Where the declaration starts that is read, if it is one.
+    private var declarationStart = 0
+
+    private init(_ text: SourceText, _ sink: LinkSink, _ kind: LinkKind) {
+        self.text = text
+        self.sink = sink
+        self.kind = kind
+        lexer = CSSLexer(text.bytes)
+    }
+
+    /// `kind` is what an address in a property is for, as far as the rule around it does not say.
+    static func scan(_ text: SourceText, _ sink: LinkSink, kind: LinkKind = .image) {
+        var scanner = CSSScanner(text, sink, kind)
+        scanner.scan()
+    }
+
+    private mutating func scan() {
+        while let token = lexer.next() {
+            switch token {
+            case .string(let range): string(range)
+            case .url(let range): address(range, .cssURL, from: lexer.tokenStart)
+            case .function(let name): function(name)
+            case .atKeyword(let name): atKeyword(name)
+            case .open(let mark): open(mark)
+            case .close(let mark): close(mark)
+            case .semicolon:
+                prelude = .none
+                declarationStart = lexer.index
+            case .comment(let range): comment(range)
+            case .badString: if scopes.last?.scope == .address { scopes[scopes.count - 1].scope = .plain }
+            case .badURL: break
+            }
+        }
+    }
+
+    private mutating func string(_ range: Range<Int>) {
+        let scope = scopes.last?.scope
+        let start = scope == .address ? functionStart : lexer.tokenStart
+        // What a url() that is never closed says further on is no address of its own.
+        if scope == .address { scopes[scopes.count - 1].scope = .plain }
+        if case .importing = prelude {
+            address(range, .cssString, from: start)
+            return
+        }
+        switch scope {
+        case .address, .images: address(range, .cssString, from: start)
+        case .loader: if isSource(range) { address(range, .cssString, from: start, isLoader: true) }
+        case .plain, .font, nil: break
+        }
+    }
+
+    /// `src=` in front of the string.
+    private func isSource(_ range: Range<Int>) -> Bool {
+        var index = range.lowerBound - 1
+        while index > 0, text.bytes[index - 1].isSpace { index -= 1 }
+        guard index > 0, text.bytes[index - 1] == UInt8(ascii: "=") else { return false }
+        index -= 1
+        while index > 0, text.bytes[index - 1].isSpace { index -= 1 }
+        return index >= 3 && text.bytes.starts(with: "src", at: index - 3)
+    }
+
+    /// `start` is where the string or the function around it starts.
+    private mutating func address(
+        _ range: Range<Int>, _ inner: LinkContext.Inner, from start: Int, isLoader: Bool = false
+    ) {
+        let range = inner == .cssString ? trimmed(range) : range
+        switch prelude {
+        case .naming: return
+        case .importing(let end):
+            prelude = .none
+            guard start >= end, isBlank(end..<start) else { return }
+            sink.add(range, in: text, .style, inner)
+        case .none, .fontFace:
+            let flags: LinkFlags = !isLoader && isForShape(start) ? .isCORS : []
+            sink.add(range, in: text, openFonts > 0 ? .font : kind, inner, flags)
+        }
+    }
+
+    /// The properties that cut an element to the shape of a picture, or change it by one: as the page could
+    /// learn from that what is in the picture, it is asked for by CORS (CSS Masking, section 6; Shapes,
+    /// section 3; Filter Effects, section 15).
+    private static let shapes: [StaticString] = [
+        "mask", "mask-image", "mask-border", "mask-border-source", "mask-box-image", "mask-box-image-source",
+        "clip-path",
+        "filter", "backdrop-filter", "shape-outside",
+    ]
+
+    /// Whether the declaration around an address at `start` is of such a property.
+    private func isForShape(_ start: Int) -> Bool {
+        var begin = declarationStart
+        while begin < start, text.bytes[begin].isSpace { begin += 1 }
+        // A `url(` that is never closed may start in front of it.
+        guard begin < start else { return false }
+        let head = text.bytes.part(begin..<min(start, begin + 64))
+        guard let colon = head.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        var name = head.part(head.trimmed(0..<colon))
+        if name.starts(with: "-webkit-") { name = name.part(8..<name.count) }
+        return Self.shapes.contains { CSSText.name(name, equals: $0) }
+    }
+
+    /// Without white space at the ends, but for that which belongs to an escape.
+    private func trimmed(_ range: Range<Int>) -> Range<Int> {
+        let inside = text.bytes.trimmed(range)
+        let endsInEscape = !inside.isEmpty && text.bytes[inside.upperBound - 1] == UInt8(ascii: "\\")
+        return inside.lowerBound..<(endsInEscape ? range.upperBound : inside.upperBound)
+    }
+
+    private mutating func function(_ range: Range<Int>) {
+        let name = text.bytes.part(range)
+        var scope = Scope.plain
+        if CSSText.name(name, equals: "url") || CSSText.name(name, equals: "src") {
+            scope = .address
+            functionStart = range.lowerBound
+        } else {
+            if case .importing = prelude { prelude = .none }
+            if CSSText.name(name, equals: "image-set") || CSSText.name(name, equals: "-webkit-image-set")
+                || CSSText.name(name, equals: "image")
+            {
+                scope = .images
+            } else if name.count >= 16, name.part(name.count - 16..<name.count).equals("alphaimageloader") {
+                scope = .loader
+            }
+        }
+        scopes.append((UInt8(ascii: ")"), scope))
+    }
+
+    private mutating func atKeyword(_ range: Range<Int>) {
+        let name = text.bytes.part(range)
+        if CSSText.name(name, equals: "import") {
+            prelude = .importing(range.upperBound)
+        } else if CSSText.name(name, equals: "font-face") {
+            prelude = .fontFace
+        } else if CSSText.name(name, equals: "namespace") || CSSText.name(name, equals: "document")
+            || CSSText.name(name, equals: "-moz-document")
+        {
+            prelude = .naming
+        } else {
+            prelude = .none
+        }
+    }
+
+    private mutating func open(_ mark: UInt8) {
+        switch mark {
+        case UInt8(ascii: "{"):
+            openBlocks += 1
+            if case .fontFace = prelude {
+                openFonts += 1
+                scopes.append((UInt8(ascii: "}"), .font))
+            } else {
+                scopes.append((UInt8(ascii: "}"), .plain))
+            }
+            prelude = .none
+        case UInt8(ascii: "["): scopes.append((UInt8(ascii: "]"), .plain))
+        default: scopes.append((UInt8(ascii: ")"), .plain))
+        }
+        if mark == UInt8(ascii: "{") { declarationStart = lexer.index }
+    }
+
+    /// Closes what is open; a `}` also everything inside its block that was left open.
+    private mutating func close(_ mark: UInt8) {
+        let isBlock = mark == UInt8(ascii: "}")
+        if isBlock { declarationStart = lexer.index }
+        guard scopes.last?.closer == mark || (isBlock && openBlocks > 0) else { return }
+        while let last = scopes.popLast() {
+            if last.scope == .font { openFonts -= 1 }
+            if last.closer == mark { break }
+        }
+        if isBlock { openBlocks -= 1 }
+    }
+
+    private func isBlank(_ range: Range<Int>) -> Bool {
+        text.bytes[range].allSatisfy(\.isSpace)
+    }
+
+    /// `/*# sourceMappingURL=… */`
+    private mutating func comment(_ range: Range<Int>) {
+        if case .importing(let end) = prelude, isBlank(end..<lexer.tokenStart) {
+            prelude = .importing(lexer.index)
+        }
+        if isBlank(declarationStart..<lexer.tokenStart) { declarationStart = lexer.index }
+        let bytes = text.bytes.part(range)
+        guard bytes.starts(with: "# sourcemappingurl=") || bytes.starts(with: "@ sourcemappingurl=") else {
+            return
+        }
+        let rest = text.bytes.trimmed(range.lowerBound + 19..<range.upperBound)
+        let end = text.bytes[rest].firstIndex(where: \.isSpace) ?? rest.upperBound
+        sink.add(rest.lowerBound..<end, in: text, .sourceMap, .line)
+    }
+}

@@ -1,0 +1,76 @@
+/// Where the first script of a document may stand.
+enum ScriptPlace {
+    /// The mark of a document that runs scripts; nil where no script can stand in front of its own.
+    static func mark(in document: Bytes, _ format: BodyFormat) -> DocumentMark? {
+        if format.isXMLDocument { return inXML(document).map { DocumentMark(.start, at: $0) } }
+        guard format == .html, var skimmer = HTMLSkimmer(document, vocabulary: .shared, SilentDelegate())
+        else {
+            return nil
+        }
+        return skimmer.startMark()
+    }
+
+    /// An element may only stand inside another one.
+    private static func inXML(_ document: Bytes) -> Int? {
+        // A word in a feed is no script, nor is an element of another vocabulary.
+        guard
+            document.firstIndex(of: "http://www.w3.org/1999/xhtml") != nil
+                || document.firstIndex(of: "http://www.w3.org/2000/svg") != nil
+        else { return nil }
+        var lexer = XMLLexer(document)
+        var place: Int?
+        while let token = lexer.next() {
+            switch token {
+            case .instruction: continue
+            case .text(let range) where document.trimmed(range).isEmpty: continue
+            case .start(let tag) where place == nil:
+                if tag.isEmpty { return nil }
+                place = lexer.index
+                if document.part(tag.name).equals("html") { continue }
+            case .start(let tag):
+                if document.part(tag.name).equals("head"), !tag.isEmpty { return lexer.index }
+            case .text, .section, .end: break
+            }
+            return place
+        }
+        return place
+    }
+}
+
+extension HTMLSkimmer {
+    /// Behind `<html>` and `<head>`, or where they would stand: behind the doctype. Without all three it may
+    /// be a piece of a document.
+    fileprivate mutating func startMark() -> DocumentMark {
+        let text = Bytes(start: bytes, count: count)
+        var index = text.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        var (place, hasDoctype): (Int?, Bool) = (nil, false)
+        while index < count {
+            if bytes[index].isSpace {
+                index += 1
+            } else if text.starts(with: "<!", at: index) {
+                hasDoctype = hasDoctype || text.starts(with: "<!doctype", at: index)
+                index = declaration(at: index)
+            } else if text.starts(with: "<?", at: index) {
+                index = behind(UInt8(ascii: ">"), from: index)
+            } else if let tag = startTag(of: "html", at: index) {
+                (index, place) = (tag, tag)
+            } else {
+                place = startTag(of: "head", at: index) ?? place
+                break
+            }
+        }
+        if let place { return DocumentMark(.start, at: place) }
+        return DocumentMark(hasDoctype ? .start : .startIfShown, at: index)
+    }
+
+    /// Behind a start tag of this name that begins here.
+    private mutating func startTag(of name: StaticString, at start: Int) -> Int? {
+        let end = start + 1 + name.utf8CodeUnitCount
+        guard end < count, bytes[start] == UInt8(ascii: "<"),
+            Bytes(start: bytes, count: count).starts(with: name, at: start + 1),
+            bytes[end].isSpace || bytes[end] == UInt8(ascii: "/") || bytes[end] == UInt8(ascii: ">")
+        else { return nil }
+        var isSelfClosing = false
+        return tagEnd(from: end, isRecording: false, &isSelfClosing)
+    }
+}

@@ -1,0 +1,152 @@
+internal import Web
+
+/// Finds the links of JSON texts whose members are known: each kind of document is an extension.
+struct JSONScanner {
+    private let text: SourceText
+    private let sink: LinkSink
+    private var found: [(range: Range<Int>, kind: LinkKind, flags: LinkFlags)] = []
+
+    /// Larger texts are data, not descriptions.
+    private static let limits = JSONLimits(depth: 64, byteCount: 16 << 20, valueCount: 1_000_000)
+
+    /// Reads the text and has `body` say what in it is a link, in any order. A text that is no JSON has none.
+    static func scan(_ text: SourceText, _ sink: LinkSink, _ body: (JSONValue, inout JSONScanner) -> Void) {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONValue.parse(Span(_unsafeElements: text.bytes), limits: limits)
+        } catch {
+            // A browser ignores such a document as well.
+            return
+        }
+        var scanner = JSONScanner(text: text, sink: sink)
+        body(value, &scanner)
+        scanner.finish()
+    }
+
+    private init(text: SourceText, sink: LinkSink) {
+        self.text = text
+        self.sink = sink
+    }
+
+    /// Adds a string; anything else is no link.
+    mutating func add(_ value: JSONValue?, _ kind: LinkKind, _ flags: LinkFlags = []) {
+        guard let range = value?.stringRange else { return }
+        found.append((range, kind, flags))
+    }
+
+    /// Adds the key of a member.
+    mutating func add(keyOf member: JSONValue.Member, _ kind: LinkKind) {
+        let start = member.keyOffset + 1
+        var end = start
+        while end < text.bytes.count, text.bytes[end] != UInt8(ascii: "\"") {
+            end += text.bytes[end] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        if end < text.bytes.count { found.append((start..<end, kind, [])) }
+    }
+
+    private mutating func finish() {
+        found.sort { $0.range.lowerBound < $1.range.lowerBound }
+        for link in found { sink.add(text.bytes.trimmed(link.range), in: text, link.kind, .json, link.flags) }
+    }
+
+    /// A JSON text that does not say what it is: manifests and import maps are known by their members.
+    static func document(_ text: SourceText, _ sink: LinkSink) {
+        let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
+        let marks: [StaticString] = [
+            "\"icons\"", "\"start_url\"", "\"imports\"", "\"prefetch\"", "\"prerender\"",
+        ]
+        guard marks.contains(where: { head.firstIndex(of: $0) != nil }) else { return }
+        scan(text, sink) { value, scanner in
+            if value["imports"]?.members != nil {
+                scanner.importMap(value)
+            } else if value["prefetch"]?.array != nil || value["prerender"]?.array != nil {
+                scanner.speculationRules(value)
+            } else if value["icons"]?.array != nil || value["start_url"]?.string != nil {
+                scanner.webManifest(value)
+            }
+        }
+    }
+
+    /// A web application's manifest. The pages it leads to are pages, its pictures are requisites.
+    mutating func webManifest(_ manifest: JSONValue) {
+        pictures(manifest["icons"], .icon)
+        pictures(manifest["screenshots"], .image)
+        add(manifest["start_url"], .page)
+        add(manifest["id"], .name)
+        add(manifest["scope"], .name)
+        for shortcut in manifest["shortcuts"]?.array ?? [] {
+            add(shortcut["url"], .page)
+            pictures(shortcut["icons"], .icon)
+        }
+        if let target = manifest["share_target"] {
+            add(target["action"], target["method"]?.string?.lowercased() == "post" ? .submission : .form)
+        }
+        for handler in manifest["file_handlers"]?.array ?? [] {
+            add(handler["action"], .page)
+            pictures(handler["icons"], .icon)
+        }
+        add(manifest["note_taking"]?["new_note_url"], .page)
+        add(manifest["serviceworker"]?["src"], .worker)
+        for handler in manifest["protocol_handlers"]?.array ?? [] { add(handler["url"], .parameter) }
+        for application in manifest["related_applications"]?.array ?? [] {
+            add(application["url"], .metadata)
+        }
+        for widget in manifest["widgets"]?.array ?? [] {
+            add(widget["ms_ac_template"], .data)
+            add(widget["data"], .data)
+            pictures(widget["icons"], .icon)
+            pictures(widget["screenshots"], .image)
+        }
+    }
+
+    private mutating func pictures(_ list: JSONValue?, _ kind: LinkKind) {
+        for picture in list?.array ?? [] { add(picture["src"], kind) }
+    }
+
+    /// An import map. What a prefix leads to is no file, and a key is only a name: both are rewritten, never
+    /// fetched.
+    mutating func importMap(_ map: JSONValue) {
+        specifiers(map["imports"])
+        for scope in map["scopes"]?.members ?? [] {
+            add(keyOf: scope, .name)
+            specifiers(scope.value)
+        }
+        for entry in map["integrity"]?.members ?? [] where Self.isAddress(entry.key) {
+            add(keyOf: entry, .name)
+        }
+    }
+
+    private mutating func specifiers(_ map: JSONValue?) {
+        for entry in map?.members ?? [] {
+            if Self.isAddress(entry.key) { add(keyOf: entry, .name) }
+            guard let address = entry.value.string, Self.isAddress(address) else { continue }
+            add(entry.value, address.hasSuffix("/") ? .name : .module)
+        }
+    }
+
+    /// The addresses in an import map start with a slash, with dots and a slash, or with a scheme.
+    private static func isAddress(_ text: String) -> Bool {
+        Array(text.utf8).withUnsafeBufferPointer { ScriptAddress($0) != .bare }
+    }
+
+    /// Speculation rules: lists of addresses. Rules about a document's own links name none.
+    mutating func speculationRules(_ rules: JSONValue) {
+        for action in ["prefetch", "prerender", "prerender_until_script"] {
+            for rule in rules[action]?.array ?? [] {
+                for address in rule["urls"]?.array ?? [] { add(address, .speculation) }
+            }
+        }
+    }
+
+    /// Linked data: nothing is fetched, but what names an origin is rewritten.
+    mutating func linkedData(_ value: JSONValue, key: String = "") {
+        switch value.content {
+        case .null, .bool, .number: break
+        case .string(let text):
+            let isAbsolute = Array(text.utf8).withUnsafeBufferPointer { ScriptAddress($0) == .absolute }
+            if isAbsolute { add(value, key == "@context" || key == "@type" ? .name : .metadata) }
+        case .array(let elements): for element in elements { linkedData(element, key: key) }
+        case .object(let members): for member in members { linkedData(member.value, key: member.key) }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// Finds the links of HLS playlists (RFC 8216): the lines that are no tags, and the `URI` of tags.
+enum PlaylistScanner {
+    static func scan(_ text: SourceText, _ sink: LinkSink) {
+        let bytes = text.bytes
+        var isVariant = false
+        TextLines.forEach(bytes) { line in
+            if bytes[line.lowerBound] != UInt8(ascii: "#") {
+                if !isVariable(bytes.part(line)) {
+                    sink.add(
+                        line, in: text, isVariant || isPlaylist(bytes.part(line)) ? .playlist : .media, .line)
+                }
+                isVariant = false
+            } else if bytes.starts(with: "#ext", at: line.lowerBound) {
+                isVariant = bytes.starts(with: "#ext-x-stream-inf", at: line.lowerBound)
+                attributes(line, text, sink)
+            }
+        }
+    }
+
+    /// `NAME=value,NAME="value, with commas"` behind the colon of a tag.
+    private static func attributes(_ line: Range<Int>, _ text: SourceText, _ sink: LinkSink) {
+        let bytes = text.bytes
+        guard var index = bytes[line].firstIndex(of: UInt8(ascii: ":")) else { return }
+        let tag = bytes.part(line.lowerBound..<index)
+        while index < line.upperBound {
+            index += 1
+            let start = index
+            while index < line.upperBound, bytes[index] != UInt8(ascii: "="),
+                bytes[index] != UInt8(ascii: ",")
+            {
+                index += 1
+            }
+            let name = bytes.part(bytes.trimmed(start..<index))
+            guard index < line.upperBound, bytes[index] == UInt8(ascii: "=") else { continue }
+            index += 1
+            guard index < line.upperBound, bytes[index] == UInt8(ascii: "\"") else {
+                while index < line.upperBound, bytes[index] != UInt8(ascii: ",") { index += 1 }
+                continue
+            }
+            let value = index + 1
+            index = bytes[value..<line.upperBound].firstIndex(of: UInt8(ascii: "\"")) ?? line.upperBound
+            let isAddress = name.equals("uri") || name.equals("x-asset-uri") || name.equals("x-asset-list")
+            if isAddress, !isVariable(bytes.part(value..<index)) {
+                sink.add(value..<index, in: text, kind(tag), .line)
+            }
+            while index < line.upperBound, bytes[index] != UInt8(ascii: ",") { index += 1 }
+        }
+    }
+
+    private static func kind(_ tag: Bytes) -> LinkKind {
+        if tag.equals("#ext-x-key") || tag.equals("#ext-x-session-key") || tag.equals("#ext-x-session-data") {
+            return .data
+        }
+        if tag.equals("#ext-x-map") || tag.equals("#ext-x-part") || tag.equals("#ext-x-preload-hint") {
+            return .media
+        }
+        return .playlist
+    }
+
+    private static func isPlaylist(_ address: Bytes) -> Bool {
+        ScriptScanner.kind(ofFile: address) == .playlist
+    }
+
+    /// `{$name}` stands for what another tag or the player's address says.
+    private static func isVariable(_ address: Bytes) -> Bool {
+        address.firstIndex(of: "{$") != nil
+    }
+}
+
+/// Finds the links of WebVTT: those of its `STYLE` blocks, which browsers do not load, but other players may.
+enum CaptionScanner {
+    static func scan(_ text: SourceText, _ sink: LinkSink) {
+        let bytes = text.bytes
+        var start: Int?
+        var place = 0
+        while place < bytes.count {
+            let end = bytes[place...].firstIndex(of: 0x0A) ?? bytes.count
+            let line = bytes.trimmed(place..<end)
+            if let style = start {
+                if line.isEmpty || end == bytes.count {
+                    CSSScanner.scan(text.part(style..<end, adding: .isGuess), sink)
+                    start = nil
+                }
+            } else if bytes.part(line).equals("style") {
+                start = min(end + 1, bytes.count)
+            }
+            place = end + 1
+        }
+    }
+}
+
+/// The lines of a text.
+enum TextLines {
+    /// Calls with each line that is not blank, without the white space at its ends.
+    static func forEach(_ bytes: Bytes, _ body: (Range<Int>) -> Void) {
+        var start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        while start < bytes.count {
+            let end = bytes[start...].firstIndex { $0 == 0x0A || $0 == 0x0D } ?? bytes.count
+            let line = bytes.trimmed(start..<end)
+            if !line.isEmpty { body(line) }
+            start = end + 1
+        }
+    }
+}

@@ -1,0 +1,315 @@
+package import Web
+
+/// A body as it was read once, when it came: what it is, and what is in it.
+package struct BodyReading: Sendable {
+    /// Larger bodies are kept, and not looked into.
+    package static let byteLimit = 64 * 1024 * 1024
+
+    package var format = BodyFormat.opaque
+    package var table = LinkTable()
+
+    package init() {}
+
+    init(format: BodyFormat, table: LinkTable) {
+        self.format = format
+        self.table = table
+    }
+
+    /// Under which a store keeps the body: its format, and behind a semicolon its character set.
+    package var form: String { "\(format.name);\(table.encoding.name)" }
+}
+
+/// Finds the links of bodies, one after the other. One per thread: it reuses its libxml2 parser and its
+/// buffers.
+package final class LinkScanner {
+    private let sink = LinkSink(tags: TagReader())
+
+    package init() {}
+
+    /// Finds every link of a body. `found` gets each occurrence with its reference as a browser reads it, in
+    /// the order of the body, before this returns. `charset` is what the HTTP header says.
+    package func scan(
+        _ body: Span<UInt8>, as format: BodyFormat, charset: String?,
+        found: (LinkOccurrence, Span<UInt8>) -> Void
+    ) -> LinkTable {
+        let encoding = body.withUnsafeBufferPointer { format.encoding(of: $0, charset: charset) }
+        let isTranscoded = !encoding.isASCIICompatible
+        let source = isTranscoded ? encoding.decode(body) : nil
+        var table = withoutActuallyEscaping(found) { found in
+            if let source {
+                return source.withUnsafeBufferPointer { scan($0, format, .utf8, found) }
+            }
+            return body.withUnsafeBufferPointer { scan($0, format, encoding, found) }
+        }
+        table.encoding = encoding
+        table.isTranscoded = isTranscoded
+        return table
+    }
+
+    /// The table of a body that is stored with this one: scanned anew where an earlier or a later larder made
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - form: the body's format, and behind a semicolon the charset that its server named.
+    ///   - load: gives the body; nil where its bytes are gone.
+    /// - Returns: nil where what is stored is damaged.
+    package func table<Failure: Error>(
+        stored: [UInt8], form: String, _ load: () throws(Failure) -> [UInt8]?
+    ) throws(Failure) -> LinkTable? {
+        do throws(MarkupError) {
+            return try LinkTable(decoding: stored.span)
+        } catch {
+            guard case .otherVersion = error else { return nil }
+        }
+        guard let format = BodyFormat(form: form) else { return nil }
+        // Nobody looked into it then, and nobody would now.
+        if format == .opaque { return LinkTable() }
+        return try load().flatMap { table(of: $0.span, form: form) }
+    }
+
+    /// The table of a body that is stored under this form; nil where the form says nothing.
+    package func table(of body: Span<UInt8>, form: String) -> LinkTable? {
+        guard let format = BodyFormat(form: form) else { return nil }
+        if format == .opaque { return LinkTable() }
+        let charset = form.utf8.firstIndex(of: UInt8(ascii: ";")).map {
+            String(form[form.index(after: $0)...])
+        }
+        return scan(body, as: format, charset: charset) { _, _ in }
+    }
+
+    /// Reads a body that has just come.
+    ///
+    /// - Parameters:
+    ///   - mediaType: what the HTTP header says.
+    ///   - found: gets each occurrence with its reference as a browser reads it, in the order of the body,
+    ///     before this returns.
+    package func read(
+        _ body: Span<UInt8>, of url: WebURL, as mediaType: MediaType?,
+        found: (LinkOccurrence, Span<UInt8>) -> Void = { _, _ in }
+    ) -> BodyReading {
+        guard body.count <= BodyReading.byteLimit else { return BodyReading() }
+        let format = BodyFormat(mediaType: mediaType, url: url, body: body)
+        return BodyReading(
+            format: format, table: scan(body, as: format, charset: mediaType?.charset, found: found))
+    }
+
+    private func scan(
+        _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
+        _ found: @escaping (LinkOccurrence, Span<UInt8>) -> Void
+    ) -> LinkTable {
+        sink.begin(body, format, encoding, found: found)
+        if let masked = encoding.masked(body) {
+            masked.withUnsafeBufferPointer { scan($0, format) }
+        } else {
+            scan(body, format)
+        }
+        return sink.end()
+    }
+
+    private func scan(_ text: Bytes, _ format: BodyFormat) {
+        format.scan(SourceText(text), sink)
+        // Some addresses are scripts.
+        sink.flush()
+        if sink.runsScript, let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
+    }
+}
+
+/// Collects what the scanners find, in the order of the body, and reads each reference.
+///
+/// A reference that ``TagReader`` has yet to read waits, and so do those behind it: many tags are read at
+/// once.
+final class LinkSink {
+    private struct Pending {
+        var range: Range<Int>
+        var kind: LinkKind
+        var context: LinkContext
+        var flags: LinkFlags
+        var reading: TagReader.Reading
+    }
+
+    /// Pending links are read when there are so many of them.
+    private static let batch = 4096
+    /// More files than any build has.
+    private static let maximalImplied = 131_072
+    private static let maximalMarks = 131_072
+
+    private let tags: TagReader
+    private var reader = ReferenceReader(encoding: .utf8)
+    private var body = Bytes(start: nil, count: 0)
+    private var pending: [Pending] = []
+    private var found: ((LinkOccurrence, Span<UInt8>) -> Void)?
+    var table = LinkTable()
+    /// With the places of the tags around those that speak of a link.
+    private var marks: [(mark: DocumentMark, tag: Range<Int>)] = []
+    private var isDocument = false
+    /// There is a script in the body, or something else that runs as one.
+    var runsScript = false
+    /// Those of the table, so that none is in it twice.
+    private var impliedLinks: Set<ImpliedLink> = []
+
+    init(tags: TagReader) {
+        self.tags = tags
+    }
+
+    /// Starts a body; `found` is called from here until ``end()``.
+    func begin(
+        _ body: Bytes, _ format: BodyFormat, _ encoding: TextEncoding,
+        found: @escaping (LinkOccurrence, Span<UInt8>) -> Void
+    ) {
+        self.body = body
+        isDocument = format.isDocument
+        runsScript = false
+        marks.removeAll(keepingCapacity: true)
+        self.found = found
+        reader = ReferenceReader(encoding: encoding)
+        table = LinkTable()
+        impliedLinks.removeAll()
+        pending.removeAll(keepingCapacity: true)
+    }
+
+    func end() -> LinkTable {
+        flush()
+        table.marks = settledMarks()
+        found = nil
+        body = Bytes(start: nil, count: 0)
+        defer { table = LinkTable() }
+        return table
+    }
+
+    /// A link in `text`, written in `inner`.
+    func add(
+        _ range: Range<Int>, in text: SourceText, _ kind: LinkKind, _ inner: LinkContext.Inner = .plain,
+        _ flags: LinkFlags = []
+    ) {
+        let context = text.context.with(inner)
+        let place = text.map(range)
+        add(place, kind, context, flags.union(text.flags), .refused)
+    }
+
+    /// A link that is the whole value of an attribute of the document itself.
+    func add(
+        attribute place: Range<Int>, name: Bytes, of element: Bytes, isUnquoted: Bool, _ kind: LinkKind,
+        _ flags: LinkFlags
+    ) {
+        let reading = tags.add(TagMemory.Tag(element: element, attribute: name, value: body.part(place)))
+        add(place, kind, LinkContext(levels: 1, isUnquoted: isUnquoted, .plain), flags, reading)
+    }
+
+    private func add(
+        _ place: Range<Int>, _ kind: LinkKind, _ context: LinkContext, _ flags: LinkFlags,
+        _ reading: TagReader.Reading
+    ) {
+        // Places ascend by construction; a body that fools us must not make a table that its reader refuses.
+        let last = pending.last?.range ?? table.occurrences.last?.range
+        guard !place.isEmpty, place.lowerBound >= last?.upperBound ?? 0 else { return }
+        let link = Pending(range: place, kind: kind, context: context, flags: flags, reading: reading)
+        if pending.isEmpty, emit(link) { return }
+        pending.append(link)
+        if pending.count >= Self.batch { flush() }
+    }
+
+    /// Links that the body makes without writing them in one piece.
+    func imply(_ links: [ImpliedLink]) {
+        for link in links
+        where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
+            table.implied.append(link)
+        }
+    }
+
+    /// What the reference at `place` of the body says.
+    func read(_ place: Range<Int>, _ context: LinkContext) -> String {
+        reader.withReference(body.part(place), context) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Reads the references that wait.
+    func flush() {
+        guard !pending.isEmpty else { return }
+        tags.read()
+        for link in pending where !emit(link) {
+            guard case .queued(let number) = link.reading else { continue }
+            if !tags.withValue(number, { emit(link, $0) }) { emitByOurselves(link) }
+        }
+        pending.removeAll(keepingCapacity: true)
+        tags.forget()
+    }
+
+    /// False when the reference is yet to be read.
+    private func emit(_ link: Pending) -> Bool {
+        switch link.reading {
+        case .asWritten: emit(link, body.part(link.range))
+        case .refused: emitByOurselves(link)
+        case .queued: return false
+        }
+        return true
+    }
+
+    private func emitByOurselves(_ link: Pending) {
+        reader.withReference(body.part(link.range), link.context) { emit(link, $0) }
+    }
+
+    private func emit(_ link: Pending, _ reference: Bytes) {
+        let origin = ReferenceShape(reference)
+        if origin == .inlined {
+            let start = reference.trimmed(0..<reference.count).lowerBound
+            runsScript = runsScript || reference.starts(with: "javascript:", at: start)
+            return
+        }
+        var flags = link.flags
+        if origin == .namesOrigin { flags.insert(.namesOrigin) }
+        if origin == .fragment { flags.insert(.isFragment) }
+        let occurrence = LinkOccurrence(
+            range: link.range, kind: link.kind, context: link.context, flags: flags)
+        table.occurrences.append(occurrence)
+        found?(occurrence, Span(_unsafeElements: reference))
+    }
+
+    // MARK: - Marks
+
+    /// Marks a name or a word that is written in the document letter by letter.
+    ///
+    /// - Parameter tag: the tag around it, for a mark that speaks of a link.
+    func mark(_ kind: DocumentMark.Kind, _ range: Range<Int>, in text: SourceText, tag: Range<Int>? = nil) {
+        guard isDocument, marks.count < Self.maximalMarks else { return }
+        let place = text.map(range)
+        guard place.count == range.count else { return }
+        marks.append((DocumentMark(kind, at: place.lowerBound), tag.map(text.map.callAsFunction) ?? place))
+    }
+
+    func mark(_ mark: DocumentMark) {
+        marks.append((mark, mark.place..<mark.place))
+    }
+
+    /// Marks a policy in the value of an `http-equiv`.
+    func mark(policyIn value: Range<Int>, of text: SourceText) {
+        let word: StaticString = "content-security-policy"
+        guard let start = text.bytes.part(value).firstIndex(of: word) else { return }
+        let place = value.lowerBound + start
+        mark(.policy, place..<place + word.utf8CodeUnitCount, in: text)
+    }
+
+    /// Marks the name of a `<meta>` that says of pages how they name themselves.
+    func mark(referrerIn value: Range<Int>, of text: SourceText) {
+        if text.bytes.part(value).equals("referrer") { mark(.referrer, value, in: text) }
+    }
+
+    /// In their order, those that speak of a link with its number: that of the first requisite of their tag.
+    private func settledMarks() -> [DocumentMark] {
+        guard !marks.isEmpty else { return [] }
+        marks.sort { $0.mark.place < $1.mark.place }
+        var settled: [DocumentMark] = []
+        var next = 0
+        for (mark, tag) in marks where mark.place != settled.last?.place || mark.kind != settled.last?.kind {
+            guard mark.kind == .integrity else {
+                settled.append(mark)
+                continue
+            }
+            while next < table.occurrences.count, table.occurrences[next].range.lowerBound < tag.lowerBound {
+                next += 1
+            }
+            let rest = table.occurrences[next...].prefix { $0.range.lowerBound < tag.upperBound }
+            guard let link = rest.firstIndex(where: { $0.role == .requisite }) else { continue }
+            settled.append(DocumentMark(.integrity, at: mark.place, link: link))
+        }
+        return settled
+    }
+}

@@ -1,0 +1,379 @@
+package import Web
+
+/// Everything that is known of the links of one body: what a store keeps beside it.
+package struct LinkTable: Hashable, Sendable {
+    /// The document's own `<base href>`, read but not resolved.
+    package var base: String?
+    /// The encoding the body is written in.
+    package var encoding: TextEncoding
+    /// The body's encoding has no ASCII in it: the ranges count in ``TextEncoding/decode(_:)``'s form of the
+    /// body.
+    package var isTranscoded: Bool
+    /// The document's title with its white space collapsed, at most 256 bytes.
+    package var title: String?
+    /// What the document's `<meta name=robots>` say, with commas between.
+    package var robots: String?
+    /// Ascending by place; no two share a byte.
+    package var occurrences: [LinkOccurrence]
+    /// Links that stand nowhere in one piece; none twice.
+    package var implied: [ImpliedLink]
+    /// What in a document is no link, and changes where it is shown elsewhere. Ascending by place.
+    package var marks: [DocumentMark]
+
+    package init(
+        encoding: TextEncoding = .utf8, isTranscoded: Bool = false, base: String? = nil, title: String? = nil,
+        robots: String? = nil, occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = [],
+        marks: [DocumentMark] = []
+    ) {
+        self.encoding = encoding
+        self.isTranscoded = isTranscoded
+        self.base = base
+        self.title = title
+        self.robots = robots
+        self.occurrences = occurrences
+        self.implied = implied
+        self.marks = marks
+    }
+
+    /// The bytes that the ranges count in: the body itself, or its UTF-8 form.
+    package func source(of body: Span<UInt8>) -> [UInt8]? {
+        isTranscoded ? encoding.decode(body) : nil
+    }
+
+    /// The reference as a browser reads it, in UTF-8, before any URL parsing.
+    ///
+    /// `source` is the body, or its UTF-8 form when the table ``isTranscoded``. Empty when the range is not
+    /// inside.
+    package func reference(_ occurrence: LinkOccurrence, in source: Span<UInt8>) -> [UInt8] {
+        guard occurrence.range.lowerBound >= 0, occurrence.range.upperBound <= source.count else { return [] }
+        return source.withUnsafeBufferPointer { bytes in
+            var reader = ReferenceReader(encoding: isTranscoded ? .utf8 : encoding)
+            return reader.withReference(bytes.part(occurrence.range), occurrence.context) { Array($0) }
+        }
+    }
+}
+
+/// One reference as it stands in a body.
+package struct LinkOccurrence: Hashable, Sendable {
+    /// The bytes of the reference as written, without the quotes and the white space around it. Never empty.
+    package var range: Range<Int>
+    package var kind: LinkKind
+    package var context: LinkContext
+    package var flags: LinkFlags
+
+    package init(range: Range<Int>, kind: LinkKind, context: LinkContext, flags: LinkFlags = []) {
+        self.range = range
+        self.kind = kind
+        self.context = context
+        self.flags = flags
+    }
+
+    /// What a crawl does with it: its kind's role.
+    package var role: LinkRole { kind.role }
+}
+
+/// A link that a body makes without writing it down in one piece: a script puts a chunk's address together
+/// from its number, a table of hashes and a suffix. It has no place, so nothing can be spliced there.
+package struct ImpliedLink: Hashable, Sendable {
+    /// What the reference is relative to.
+    package enum Base: UInt8, Sendable {
+        /// The body, as for any other link.
+        case body = 0
+        /// The folder that a bundler's output was put into, which no file of it names; see
+        /// ``reference(fromBodyAt:)``.
+        case build = 1
+    }
+
+    package var reference: String
+    package var kind: LinkKind
+    package var flags: LinkFlags
+    package var base: Base
+
+    package init(_ reference: String, _ kind: LinkKind, _ flags: LinkFlags = [], from base: Base = .body) {
+        self.reference = reference
+        self.kind = kind
+        self.flags = flags
+        self.base = base
+    }
+
+    /// The reference as it is relative to the body at `path`.
+    ///
+    /// A bundler writes the paths below its output folder into the files there: if a script at
+    /// `/app/assets/a.js` names `assets/b.js`, then the output folder is `/app/`. When the first folder of
+    /// the reference is none of the body's own, the body stands in the output folder itself.
+    package func reference(fromBodyAt path: String) -> String {
+        guard base == .build, !reference.hasPrefix("/"),
+            let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
+        else { return reference }
+        let folder = Array(reference.utf8[...slash])
+        let segments = path.utf8.prefix { $0 != UInt8(ascii: "?") }.split(
+            separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        // The last segment is the file, the first one is what stands in front of the path.
+        guard let place = segments.dropLast().lastIndex(where: { $0.elementsEqual(folder.dropLast()) }) else {
+            return reference
+        }
+        return String(repeating: "../", count: segments.count - 1 - place) + reference
+    }
+}
+
+/// A place of a document that is no link, and changes where the document is shown elsewhere.
+package struct DocumentMark: Hashable, Sendable {
+    /// The raw values are stored.
+    package enum Kind: UInt8, Sendable {
+        /// The words `content-security-policy` in the `http-equiv` of a `<meta>`.
+        case policy = 1
+        /// The word `referrer` that is the name of a `<meta>`.
+        case referrer = 2
+        /// The name of an attribute `referrerpolicy`.
+        case referrerPolicy = 3
+        /// The name of an attribute `integrity`.
+        case integrity = 4
+        /// Where the first script of a document that runs scripts may stand.
+        case start = 5
+        /// The same of what may be a piece of a document, which whoever asks for it puts somewhere.
+        case startIfShown = 6
+    }
+
+    package var kind: Kind
+    /// Where what it says of itself begins.
+    package var place: Int
+    /// Of an ``Kind/integrity``: the number of the occurrence of whose body it speaks. Else 0.
+    package var link: Int
+
+    package init(_ kind: Kind, at place: Int, link: Int = 0) {
+        self.kind = kind
+        self.place = place
+        self.link = link
+    }
+}
+
+// MARK: - The stored form
+
+// The stored form: version, flags, encoding, base, title and what is said to robots; then each different
+// (kind, context, flags) once, the flags beyond the eighth in the bits that a context leaves free; then for
+// each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
+// variable-length integers; then, if there are any, the implied links and the marks. About four bytes a link.
+extension LinkTable {
+    /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
+    /// 3 the marks of documents. A body whose table is of another one is scanned anew by whoever needs its
+    /// links.
+    package static let version: UInt8 = 3
+
+    /// Places in a body stay below this.
+    private static let placeLimit = 1 << 40
+    /// How many bits of its word a context uses.
+    private static let contextBits: UInt16 = 13
+
+    private struct Shape: Hashable {
+        var kind: LinkKind
+        var context: LinkContext
+        var flags: LinkFlags
+    }
+
+    /// The table as bytes for a store.
+    package func encoded() -> [UInt8] {
+        var has: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
+        has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
+        var output: [UInt8] = [Self.version, has, encoding.rawValue]
+        for text in [base, title, robots] {
+            guard let text else { continue }
+            Self.append(text.utf8.count, to: &output)
+            output.append(contentsOf: text.utf8)
+        }
+        var shapes: [Shape] = []
+        var numbers: [Shape: Int] = [:]
+        var body: [UInt8] = []
+        body.reserveCapacity(occurrences.count * 5)
+        var end = 0
+        for occurrence in occurrences {
+            let shape = Shape(kind: occurrence.kind, context: occurrence.context, flags: occurrence.flags)
+            let number: Int
+            if let known = numbers[shape] {
+                number = known
+            } else {
+                number = shapes.count
+                numbers[shape] = number
+                shapes.append(shape)
+            }
+            Self.append(occurrence.range.lowerBound - end, to: &body)
+            Self.append(occurrence.range.count, to: &body)
+            Self.append(number, to: &body)
+            end = occurrence.range.upperBound
+        }
+        Self.append(shapes.count, to: &output)
+        for shape in shapes {
+            output.append(shape.kind.rawValue)
+            let word = shape.context.rawValue | ((shape.flags.rawValue >> 8) << Self.contextBits)
+            output.append(UInt8(truncatingIfNeeded: word))
+            output.append(UInt8(truncatingIfNeeded: word >> 8))
+            output.append(UInt8(truncatingIfNeeded: shape.flags.rawValue))
+        }
+        Self.append(occurrences.count, to: &output)
+        output.append(contentsOf: body)
+        if !implied.isEmpty { appendImplied(to: &output) }
+        if !marks.isEmpty { appendMarks(to: &output) }
+        return output
+    }
+
+    private func appendImplied(to output: inout [UInt8]) {
+        Self.append(implied.count, to: &output)
+        for link in implied {
+            // Those beyond the eighth speak of elements and properties, of which a link without a place has
+            // none.
+            let flags = UInt8(truncatingIfNeeded: link.flags.rawValue)
+            output.append(contentsOf: [link.kind.rawValue, flags, link.base.rawValue])
+            Self.append(link.reference.utf8.count, to: &output)
+            output.append(contentsOf: link.reference.utf8)
+        }
+    }
+
+    private func appendMarks(to output: inout [UInt8]) {
+        Self.append(marks.count, to: &output)
+        var last = 0
+        for mark in marks {
+            output.append(mark.kind.rawValue)
+            Self.append(mark.place - last, to: &output)
+            if mark.kind == .integrity { Self.append(mark.link, to: &output) }
+            last = mark.place
+        }
+    }
+
+    private static func append(_ number: Int, to output: inout [UInt8]) {
+        var rest = UInt(number)
+        while rest >= 0x80 {
+            output.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        output.append(UInt8(rest))
+    }
+
+    /// Reads what ``encoded()`` made. Whatever the bytes are, the table that comes out is sound: places
+    /// ascend, none is empty and no two overlap, and marks speak of links that are there.
+    package init(decoding bytes: Span<UInt8>) throws(MarkupError) {
+        self = try bytes.withUnsafeBufferPointer { (bytes) throws(MarkupError) in try LinkTable(bytes) }
+    }
+
+    private init(_ bytes: Bytes) throws(MarkupError) {
+        var input = Input(bytes: bytes)
+        let version = try input.byte()
+        guard version == Self.version else { throw .otherVersion(version) }
+        let has = try input.byte()
+        guard has < 64, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
+        self.init(encoding: encoding, isTranscoded: has & 1 != 0)
+        if has & 2 != 0 { base = try input.text() }
+        if has & 4 != 0 { title = try input.text() }
+        if has & 16 != 0 { robots = try input.text() }
+        var shapes: [Shape] = []
+        for _ in 0..<(try input.count(bytesEach: 4)) {
+            let kind = LinkKind(rawValue: try input.byte())
+            let word = UInt16(try input.byte()) | UInt16(try input.byte()) << 8
+            let context = LinkContext(rawValue: word & ((1 << Self.contextBits) - 1))
+            let flags = LinkFlags(rawValue: UInt16(try input.byte()) | ((word >> Self.contextBits) << 8))
+            guard let kind, let context, flags.rawValue <= LinkFlags.largest else { throw input.damage }
+            shapes.append(Shape(kind: kind, context: context, flags: flags))
+        }
+        let count = try input.count(bytesEach: 3)
+        occurrences.reserveCapacity(count)
+        var end = 0
+        for _ in 0..<count {
+            let start = end + (try input.number())
+            let length = try input.number()
+            let shape = try input.number()
+            end = start + length
+            guard length > 0, end < Self.placeLimit, shape < shapes.count else { throw input.damage }
+            occurrences.append(
+                LinkOccurrence(
+                    range: start..<end, kind: shapes[shape].kind, context: shapes[shape].context,
+                    flags: shapes[shape].flags))
+        }
+        if has & 8 != 0 { implied = try input.implied() }
+        if has & 32 != 0 { marks = try input.marks(below: Self.placeLimit, links: count) }
+        guard input.isAtEnd else { throw input.damage }
+    }
+
+    private struct Input {
+        let bytes: Bytes
+        private var index = 0
+
+        init(bytes: Bytes) {
+            self.bytes = bytes
+        }
+
+        var isAtEnd: Bool { index == bytes.count }
+        var damage: MarkupError { .damaged(offset: index) }
+
+        mutating func byte() throws(MarkupError) -> UInt8 {
+            guard index < bytes.count else { throw damage }
+            index += 1
+            return bytes[index - 1]
+        }
+
+        /// At most ``placeLimit``, so that sums of a few cannot overflow.
+        mutating func number() throws(MarkupError) -> Int {
+            var value = 0
+            for shift in stride(from: 0, through: 35, by: 7) {
+                let next = try byte()
+                value |= Int(next & 0x7F) << shift
+                if next < 0x80 { return value }
+            }
+            throw damage
+        }
+
+        /// How many of something follow: never more than there are bytes for.
+        mutating func count(bytesEach: Int) throws(MarkupError) -> Int {
+            let count = try number()
+            guard count <= (bytes.count - index) / bytesEach else { throw damage }
+            return count
+        }
+
+        mutating func implied() throws(MarkupError) -> [ImpliedLink] {
+            var links: [ImpliedLink] = []
+            for _ in 0..<(try count(bytesEach: 4)) {
+                let kind = LinkKind(rawValue: try byte())
+                let flags = LinkFlags(rawValue: UInt16(try byte()))
+                let base = ImpliedLink.Base(rawValue: try byte())
+                guard let kind, let base else { throw damage }
+                links.append(ImpliedLink(try text(), kind, flags, from: base))
+            }
+            return links
+        }
+
+        mutating func marks(below limit: Int, links: Int) throws(MarkupError) -> [DocumentMark] {
+            var marks: [DocumentMark] = []
+            var place = 0
+            for _ in 0..<(try count(bytesEach: 2)) {
+                guard let kind = DocumentMark.Kind(rawValue: try byte()) else { throw damage }
+                place += try number()
+                let link = kind == .integrity ? try number() : 0
+                guard place < limit, kind != .integrity || link < links else { throw damage }
+                marks.append(DocumentMark(kind, at: place, link: link))
+            }
+            return marks
+        }
+
+        mutating func text() throws(MarkupError) -> String {
+            let length = try count(bytesEach: 1)
+            let part = bytes.part(index..<index + length)
+            guard let text = String(validating: part, as: UTF8.self) else { throw damage }
+            index += length
+            return text
+        }
+    }
+}
+
+/// Why a stored ``LinkTable`` was not read.
+package enum MarkupError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The table was written by another version of the scanners: scan the body again.
+    case otherVersion(UInt8)
+    /// The bytes are no link table: the store is damaged; scan the body again.
+    case damaged(offset: Int)
+
+    package var description: String {
+        switch self {
+        case .otherVersion(let version):
+            "the link table is of version \(version), this program reads \(LinkTable.version); scan the body again"
+        case .damaged(let offset):
+            "the link table is damaged at its byte \(offset); scan the body again"
+        }
+    }
+}

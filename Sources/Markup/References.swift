@@ -1,0 +1,250 @@
+internal import Web
+
+/// Reads a reference as written into what it says: encoding, then character references, then the small
+/// language inside.
+struct ReferenceReader {
+    var encoding: TextEncoding
+    private var text: [UInt8] = []
+    private var spare: [UInt8] = []
+
+    init(encoding: TextEncoding) {
+        self.encoding = encoding
+    }
+
+    /// Hands over what `written` says in its context, in UTF-8. Most references say just what is written.
+    mutating func withReference<Result>(
+        _ written: Bytes, _ context: LinkContext, _ body: (Bytes) throws -> Result
+    ) rethrows -> Result {
+        if Self.isPlain(written) { return try body(written) }
+        if written.allSatisfy({ $0 < 0x80 }) {
+            text.removeAll(keepingCapacity: true)
+            text.append(contentsOf: written)
+        } else {
+            text = encoding.decode(Span(_unsafeElements: written))
+        }
+        for _ in 0..<context.levels {
+            step { bytes, output in
+                guard CharacterReferences.isNeeded(bytes) else { return false }
+                CharacterReferences.decode(bytes, into: &output)
+                return true
+            }
+        }
+        switch context.inner {
+        case .plain, .srcset, .spaceList, .commaList, .refresh, .line:
+            break
+        case .cssString, .cssURL:
+            step { bytes, output in
+                guard bytes.contains(where: { $0 == UInt8(ascii: "\\") || $0 == 0 }) else { return false }
+                CSSText.unescape(bytes, isURL: context.inner == .cssURL, into: &output)
+                return true
+            }
+        case .scriptString, .scriptTemplate, .scriptMarkup, .json:
+            step { bytes, output in
+                guard bytes.contains(UInt8(ascii: "\\")) else { return false }
+                ScriptText.unescape(bytes, into: &output)
+                return true
+            }
+            guard context.inner == .scriptMarkup else { break }
+            step { bytes, output in
+                guard CharacterReferences.isNeeded(bytes) else { return false }
+                CharacterReferences.decode(bytes, into: &output)
+                return true
+            }
+        }
+        return try text.withUnsafeBufferPointer(body)
+    }
+
+    /// ASCII without anything that stands for something else in one of the languages: `&`, `\`, NUL, carriage
+    /// return.
+    private static func isPlain(_ written: Bytes) -> Bool {
+        var marks: UInt8 = 0
+        for byte in written {
+            marks |= byte & 0x80
+            marks |=
+                byte == UInt8(ascii: "&") || byte == UInt8(ascii: "\\") || byte == 0 || byte == 0x0D ? 1 : 0
+        }
+        return marks == 0
+    }
+
+    private mutating func step(_ body: (Bytes, inout [UInt8]) -> Bool) {
+        spare.removeAll(keepingCapacity: true)
+        let isChanged = text.withUnsafeBufferPointer { body($0, &spare) }
+        if isChanged { swap(&text, &spare) }
+    }
+}
+
+/// Writes a reference so that a reader of its context gets just that reference.
+struct ReferenceWriter {
+    private let isUTF8: Bool
+    private var text: [UInt8] = []
+    private var spare: [UInt8] = []
+
+    /// `encoding` is that of the body. A reference has characters outside of ASCII only when it is no
+    /// serialised URL; they are percent-encoded where the body is not UTF-8.
+    init(encoding: TextEncoding) {
+        isUTF8 = encoding == .utf8
+    }
+
+    /// Appends `reference`, escaped for `context`, to `output`. `previous` is the byte in front of the place.
+    mutating func write(
+        _ reference: String, _ context: LinkContext, after previous: UInt8, into output: inout [UInt8]
+    ) {
+        // `&quot` needs no semicolon, but what is behind it must not go on with the name.
+        let followsName = context.levels > 0 && (previous.isLetter || previous.isDigit)
+        var reference = reference
+        if !followsName, reference.withUTF8({ Self.append($0, ifPlain: &output) }) { return }
+        text.removeAll(keepingCapacity: true)
+        text.append(contentsOf: reference.utf8)
+        if !isUTF8 { each { Self.percent($0, $0 >= 0x80, into: &$1) } }
+        inside(context.inner)
+        for _ in 0..<context.levels { markup(isUnquoted: context.isUnquoted, followsName: followsName) }
+        output.append(contentsOf: text)
+    }
+
+    /// Appends what every context writes as it is, as most addresses are; false when it is not such.
+    private static func append(_ reference: Bytes, ifPlain output: inout [UInt8]) -> Bool {
+        // Letters, digits and !#%+-./:;?@_~
+        let low: UInt64 = 1 << 33 | 1 << 35 | 1 << 37 | 1 << 43 | 0x7 << 45 | 0xFFF << 48 | 1 << 63
+        let high: UInt64 = 0x3FF_FFFF << 1 | 0x3FF_FFFF << 33 | 1 << 0 | 1 << 31 | 1 << 62
+        for byte in reference {
+            guard byte < 0x80, (byte < 64 ? low : high) >> UInt64(byte & 63) & 1 != 0 else { return false }
+        }
+        output.append(contentsOf: reference)
+        return true
+    }
+
+    private mutating func inside(_ inner: LinkContext.Inner) {
+        switch inner {
+        case .plain: break
+        case .cssString: each { CSSText.escape($0, isURL: false, into: &$1) }
+        case .cssURL: each { CSSText.escape($0, isURL: true, into: &$1) }
+        case .scriptString, .scriptTemplate: each { ScriptText.escape($0, into: &$1) }
+        case .scriptMarkup:
+            markup(isUnquoted: true, followsName: false)
+            each { ScriptText.escape($0, into: &$1) }
+        case .json: each { ScriptText.escapeJSON($0, into: &$1) }
+        case .srcset: commas()
+        case .spaceList: each { Self.percent($0, $0.isSpace, into: &$1) }
+        case .commaList: each { Self.percent($0, $0.isSpace || $0 == UInt8(ascii: ","), into: &$1) }
+        case .refresh: each { Self.percent($0, $0.isSpace || $0 == 0x22 || $0 == 0x27, into: &$1) }
+        case .line: each { Self.percent($0, $0.isSpace, into: &$1) }
+        }
+    }
+
+    /// A candidate ends at white space, and loses the commas at its ends.
+    private mutating func commas() {
+        var lower = 0
+        var upper = text.count
+        let comma = UInt8(ascii: ",")
+        while lower < upper, text[lower] == comma { lower += 1 }
+        while upper > lower, text[upper - 1] == comma { upper -= 1 }
+        var index = 0
+        each { byte, output in
+            Self.percent(
+                byte, byte.isSpace || (byte == comma && !(lower..<upper).contains(index)), into: &output)
+            index += 1
+        }
+    }
+
+    private mutating func markup(isUnquoted: Bool, followsName: Bool) {
+        var isFirst = followsName
+        each { byte, output in
+            defer { isFirst = false }
+            switch byte {
+            case UInt8(ascii: "&"): output.append(contentsOf: "&amp;".utf8)
+            case UInt8(ascii: "<"): output.append(contentsOf: "&lt;".utf8)
+            case UInt8(ascii: ">"): output.append(contentsOf: "&gt;".utf8)
+            case UInt8(ascii: "\""): output.append(contentsOf: "&quot;".utf8)
+            case UInt8(ascii: "'"): output.append(contentsOf: "&#39;".utf8)
+            case 0x09, 0x0A, 0x0D, 0x0C, 0x20, UInt8(ascii: "="), UInt8(ascii: "`"):
+                Self.append(byte, asNumber: isUnquoted || byte == 0x0D || isFirst, to: &output)
+            default:
+                let wouldGoOn = byte.isLetter || byte.isDigit || byte == UInt8(ascii: ";")
+                Self.append(byte, asNumber: isFirst && wouldGoOn, to: &output)
+            }
+        }
+    }
+
+    private static func append(_ byte: UInt8, asNumber: Bool, to output: inout [UInt8]) {
+        if asNumber {
+            output.append(contentsOf: "&#\(byte);".utf8)
+        } else {
+            output.append(byte)
+        }
+    }
+
+    private mutating func each(_ body: (UInt8, inout [UInt8]) -> Void) {
+        spare.removeAll(keepingCapacity: true)
+        for byte in text { body(byte, &spare) }
+        swap(&text, &spare)
+    }
+
+    private static func percent(_ byte: UInt8, _ isEscaped: Bool, into output: inout [UInt8]) {
+        guard isEscaped else {
+            output.append(byte)
+            return
+        }
+        let digits: StaticString = "0123456789ABCDEF"
+        output.append(UInt8(ascii: "%"))
+        output.append(digits.utf8Start[Int(byte >> 4)])
+        output.append(digits.utf8Start[Int(byte & 15)])
+    }
+}
+
+/// What the start of a reference tells, without parsing it as a URL.
+enum ReferenceShape {
+    case relative
+    /// It has a scheme, or starts with two slashes.
+    case namesOrigin
+    case fragment
+    /// `data:`, `javascript:`, `about:`, `blob:`: there is nothing that could be fetched.
+    case inlined
+    /// Nothing is left of it.
+    case empty
+
+    init(_ bytes: Bytes) {
+        var index = 0
+        while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
+        guard index < bytes.count else {
+            self = .empty
+            return
+        }
+        let first = bytes[index]
+        if first == UInt8(ascii: "#") {
+            self = .fragment
+        } else if Self.isSlash(first) {
+            // The URL parser leaves out tabs and line ends wherever they stand.
+            index += 1
+            while index < bytes.count, bytes[index] <= 0x0D { index += 1 }
+            self = index < bytes.count && Self.isSlash(bytes[index]) ? .namesOrigin : .relative
+        } else if first.isLetter {
+            self = Self.scheme(bytes, from: index)
+        } else {
+            self = .relative
+        }
+    }
+
+    private static func isSlash(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\")
+    }
+
+    private static func scheme(_ bytes: Bytes, from start: Int) -> ReferenceShape {
+        var index = start
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: ":") {
+                for name: StaticString in ["data:", "javascript:", "about:", "blob:"]
+                where bytes.starts(with: name, at: start) {
+                    return .inlined
+                }
+                return .namesOrigin
+            }
+            let isSchemeByte =
+                byte.isLetter || byte.isDigit || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: ".") || byte == 0x09 || byte == 0x0A || byte == 0x0D
+            if !isSchemeByte { return .relative }
+            index += 1
+        }
+        return .relative
+    }
+}

@@ -1,0 +1,200 @@
+/// Cuts XML into tokens, whether it is well-formed or not. It never goes back: time is linear in the length.
+///
+/// Comments and declarations are left out. The bytes are borrowed.
+struct XMLLexer {
+    private let bytes: Bytes
+    private(set) var index = 0
+
+    /// No element has more attributes that matter.
+    private static let maximalAttributes = 256
+
+    init(_ bytes: Bytes) {
+        self.bytes = bytes
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
+    }
+
+    mutating func next() -> XMLToken? {
+        while index < bytes.count {
+            let start = index
+            if bytes[index] != UInt8(ascii: "<") || !isMarkup(at: index) {
+                index = textEnd(from: index + 1)
+                return .text(start..<index)
+            }
+            switch bytes[index + 1] {
+            case UInt8(ascii: "!"):
+                if let section = declaration() { return .section(section) }
+            case UInt8(ascii: "?"):
+                return .instruction(instruction())
+            case UInt8(ascii: "/"):
+                index += 2
+                let name = name()
+                index = (find(UInt8(ascii: ">"), from: index) ?? bytes.count - 1) + 1
+                return .end(name)
+            default:
+                return .start(tag())
+            }
+        }
+        return nil
+    }
+
+    /// Text goes up to the next markup.
+    private func textEnd(from start: Int) -> Int {
+        var end = start
+        while let next = find(UInt8(ascii: "<"), from: end) {
+            if isMarkup(at: next) { return next }
+            end = next + 1
+        }
+        return bytes.count
+    }
+
+    private func isMarkup(at start: Int) -> Bool {
+        guard start + 1 < bytes.count else { return false }
+        switch bytes[start + 1] {
+        case UInt8(ascii: "!"), UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "_"), UInt8(ascii: ":"),
+            0x80...:
+            return true
+        default: return bytes[start + 1].isLetter
+        }
+    }
+
+    private func find(_ byte: UInt8, from start: Int) -> Int? {
+        guard let base = bytes.baseAddress else { return nil }
+        let place = base.find(byte, from: start, to: bytes.count)
+        return place < bytes.count ? place : nil
+    }
+
+    // MARK: Tags
+
+    private mutating func tag() -> XMLTag {
+        index += 1
+        var tag = XMLTag(name: name())
+        attributes(of: &tag, end: UInt8(ascii: ">"))
+        return tag
+    }
+
+    private mutating func name() -> Range<Int> {
+        let start = index
+        while index < bytes.count, !bytes[index].isSpace, !"=/>?<\"'".utf8.contains(bytes[index]) {
+            index += 1
+        }
+        return start..<index
+    }
+
+    /// Up to and with `end`. A `<` ends a tag that was not closed.
+    private mutating func attributes(of tag: inout XMLTag, end: UInt8) {
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == end {
+                index += 1
+                return
+            }
+            if byte == UInt8(ascii: "<") { return }
+            let name = name()
+            guard !name.isEmpty else {
+                tag.isEmpty = byte == UInt8(ascii: "/")
+                index += 1
+                continue
+            }
+            skipSpace()
+            guard index < bytes.count, bytes[index] == UInt8(ascii: "=") else { continue }
+            index += 1
+            skipSpace()
+            guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") || bytes[index] == UInt8(ascii: "'")
+            else {
+                continue
+            }
+            let start = index + 1
+            let close = find(bytes[index], from: start) ?? bytes.count
+            index = min(close + 1, bytes.count)
+            if tag.attributes.count < Self.maximalAttributes {
+                tag.attributes.append(XMLTag.Attribute(name: name, value: start..<close))
+            }
+        }
+    }
+
+    private mutating func skipSpace() {
+        while index < bytes.count, bytes[index].isSpace { index += 1 }
+    }
+
+    // MARK: Declarations
+
+    /// Behind `<!`: a comment, a CDATA section, which is handed back, or a document type.
+    private mutating func declaration() -> Range<Int>? {
+        if bytes.starts(with: "<!--", at: index) {
+            index = behind("-->", from: index + 4)
+        } else if bytes.starts(with: "<![cdata[", at: index) {
+            let start = index + 9
+            index = behind("]]>", from: start)
+            let isClosed = index - start >= 3 && bytes.starts(with: "]]>", at: index - 3)
+            return start..<(isClosed ? index - 3 : index)
+        } else {
+            documentType()
+        }
+        return nil
+    }
+
+    /// To the `>` outside of quotes, brackets and comments.
+    private mutating func documentType() {
+        index += 2
+        var brackets = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            index += 1
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "'"):
+                index = (find(byte, from: index) ?? bytes.count - 1) + 1
+            case UInt8(ascii: "["): brackets += 1
+            case UInt8(ascii: "]"): brackets -= 1
+            case UInt8(ascii: "<"):
+                if bytes.starts(with: "!--", at: index) { index = behind("-->", from: index + 3) }
+            case UInt8(ascii: ">"): if brackets <= 0 { return }
+            default: break
+            }
+        }
+    }
+
+    private mutating func instruction() -> XMLTag {
+        index += 2
+        var tag = XMLTag(name: name())
+        attributes(of: &tag, end: UInt8(ascii: ">"))
+        return tag
+    }
+
+    /// Behind the mark, or the end of the text.
+    private func behind(_ mark: StaticString, from start: Int) -> Int {
+        let last = mark.utf8Start[mark.utf8CodeUnitCount - 1]
+        var place = start
+        while let end = find(last, from: place) {
+            let first = end + 1 - mark.utf8CodeUnitCount
+            if first >= start, bytes.starts(with: mark, at: first) { return end + 1 }
+            place = end + 1
+        }
+        return bytes.count
+    }
+}
+
+/// A token of XML. Ranges count in the text that was read.
+enum XMLToken {
+    case start(XMLTag)
+    /// The range is that of the name.
+    case end(Range<Int>)
+    case text(Range<Int>)
+    /// The inside of a CDATA section: no references in it.
+    case section(Range<Int>)
+    /// A processing instruction, with what stands behind its target read as attributes.
+    case instruction(XMLTag)
+}
+
+/// A start tag or a processing instruction.
+struct XMLTag {
+    struct Attribute {
+        var name: Range<Int>
+        /// Between the quotes.
+        var value: Range<Int>
+    }
+
+    var name: Range<Int>
+    var attributes: [Attribute] = []
+    /// `<a/>`
+    var isEmpty = false
+}

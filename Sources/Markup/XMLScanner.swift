@@ -1,0 +1,252 @@
+/// Walks XML and has a vocabulary say which attributes and texts are links.
+///
+/// Elements are known by their local names, whatever their namespaces: half of all feeds and sitemaps get
+/// those wrong.
+final class XMLScanner {
+    /// An element that is open.
+    struct Element {
+        var tag: XMLTag
+        /// The texts in it, without white space at their ends: usually one, with a CDATA section in the
+        /// middle several.
+        var content: [(range: Range<Int>, isSection: Bool)] = []
+        /// There is another element in it.
+        var hasElements = false
+    }
+
+    let text: SourceText
+    let sink: LinkSink
+    private let vocabulary: any XMLVocabulary
+    /// The elements that are open, from the root on.
+    private(set) var elements: [Element] = []
+    /// How many elements are open beyond those: nesting has a limit.
+    private var surplus = 0
+    /// Links that are put together from several places.
+    var implied: [ImpliedLink] = []
+
+    private static let maximalDepth = 256
+    private static let maximalPieces = 64
+    /// How many elements may have been left open inside one that is closed.
+    private static let nearness = 16
+
+    private init(_ text: SourceText, _ sink: LinkSink, _ vocabulary: any XMLVocabulary) {
+        let context = LinkContext(
+            levels: text.context.levels, isUnquoted: text.context.isUnquoted, isXML: true, text.context.inner)
+        self.text = SourceText(text.bytes, map: text.map, context: context, flags: text.flags)
+        self.sink = sink
+        self.vocabulary = vocabulary
+    }
+
+    static func scan(_ text: SourceText, _ sink: LinkSink, _ vocabulary: any XMLVocabulary) {
+        let scanner = XMLScanner(text, sink, vocabulary)
+        scanner.scan()
+        sink.imply(scanner.implied)
+    }
+
+    private func scan() {
+        var lexer = XMLLexer(text.bytes)
+        while let token = lexer.next() {
+            switch token {
+            case .start(let tag): open(tag)
+            case .end(let name): close(name)
+            case .text(let range): content(range, isSection: false)
+            case .section(let range): content(range, isSection: true)
+            case .instruction(let tag): if elements.isEmpty { XMLProlog.add(tag, text, sink) }
+            }
+        }
+        while !elements.isEmpty { close() }
+    }
+
+    private func open(_ tag: XMLTag) {
+        if !elements.isEmpty { elements[elements.count - 1].hasElements = true }
+        guard elements.count < Self.maximalDepth else {
+            if !tag.isEmpty { surplus += 1 }
+            return
+        }
+        elements.append(Element(tag: tag))
+        if elements.count == 1 { base(of: tag) }
+        vocabulary.opened(self)
+        if tag.isEmpty { close() }
+    }
+
+    /// Closes the element of this name, and what was left open inside it; nothing when none of that name is
+    /// near.
+    private func close(_ name: Range<Int>) {
+        if surplus > 0 {
+            surplus -= 1
+            return
+        }
+        let name = text.bytes.part(name)
+        let near = elements.indices.suffix(Self.nearness).last {
+            text.bytes.part(elements[$0].tag.name).elementsEqual(name)
+        }
+        guard let near else { return }
+        while elements.count > near { close() }
+    }
+
+    private func close() {
+        guard let element = elements.last else { return }
+        if !element.content.isEmpty, !element.hasElements { vocabulary.closed(self) }
+        elements.removeLast()
+    }
+
+    private func content(_ range: Range<Int>, isSection: Bool) {
+        guard surplus == 0, !elements.isEmpty else { return }
+        let range = text.bytes.trimmed(range)
+        guard !range.isEmpty else { return }
+        let last = elements.count - 1
+        guard elements[last].content.count < Self.maximalPieces else { return }
+        elements[last].content.append((range, isSection))
+    }
+
+    /// The `xml:base` of the root is that of the document. Further inside nobody writes one.
+    private func base(of tag: XMLTag) {
+        guard let attribute = tag.attributes.first(where: { text.bytes.part($0.name).equals("xml:base") })
+        else {
+            return
+        }
+        add(attribute, .base, .ignoresBase)
+        if sink.table.base == nil { sink.table.base = value(attribute) }
+    }
+}
+
+/// What the elements of a kind of document mean.
+protocol XMLVocabulary: AnyObject {
+    /// The last of the scanner's elements has just been opened: its attributes are known.
+    func opened(_ scanner: XMLScanner)
+    /// The last of the scanner's elements is complete, and holds text and nothing else.
+    func closed(_ scanner: XMLScanner)
+}
+
+extension XMLScanner {
+    // MARK: Where we are
+
+    /// Whether the element so many levels out has this local name; `name` is lower case.
+    func isElement(_ name: StaticString, out levels: Int = 0) -> Bool {
+        guard elements.count > levels else { return false }
+        return localName(elements[elements.count - 1 - levels].tag.name).equals(name)
+    }
+
+    /// A name without its prefix.
+    func localName(_ range: Range<Int>) -> Bytes {
+        let name = text.bytes.part(range)
+        return name.part((name.lastIndex(of: UInt8(ascii: ":")) ?? -1) + 1..<name.count)
+    }
+
+    /// An attribute of the innermost element; with its prefix, if it has one.
+    func attribute(_ name: StaticString) -> XMLTag.Attribute? {
+        elements.last?.tag.attributes.first { text.bytes.part($0.name).equals(name) }
+    }
+
+    /// Whether an attribute says just this, without ASCII case.
+    func attribute(_ name: StaticString, is value: StaticString) -> Bool {
+        attribute(name).map { text.bytes.part(text.bytes.trimmed($0.value)).equals(value) } ?? false
+    }
+
+    /// What an attribute says.
+    func value(_ attribute: XMLTag.Attribute) -> String {
+        var value: [UInt8] = []
+        CharacterReferences.decode(text.bytes.part(text.bytes.trimmed(attribute.value)), into: &value)
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    /// What the text of the innermost element says.
+    var content: String {
+        var value: [UInt8] = []
+        for piece in elements.last?.content ?? [] {
+            if piece.isSection {
+                value.append(contentsOf: text.bytes[piece.range])
+            } else {
+                CharacterReferences.decode(text.bytes.part(piece.range), into: &value)
+            }
+        }
+        return String(decoding: value, as: UTF8.self)
+    }
+
+    // MARK: What is found
+
+    /// Marks what of the innermost element is no link, and changes where the document is shown elsewhere.
+    func mark() {
+        guard let tag = elements.last?.tag else { return }
+        if isElement("script") { sink.runsScript = true }
+        let isMeta = isElement("meta")
+        for attribute in tag.attributes {
+            let name = text.bytes.part(attribute.name)
+            if name.equals("referrerpolicy") {
+                sink.mark(.referrerPolicy, attribute.name, in: text)
+            } else if isMeta, name.equals("http-equiv") {
+                sink.mark(policyIn: attribute.value, of: text)
+            } else if isMeta, name.equals("name") {
+                sink.mark(referrerIn: attribute.value, of: text)
+            } else if name.starts(with: "on"), name.count > 2, name.allSatisfy(\.isLetter) {
+                sink.runsScript = true
+            }
+        }
+    }
+
+    func add(_ attribute: XMLTag.Attribute?, _ kind: LinkKind, _ flags: LinkFlags = []) {
+        guard let attribute else { return }
+        text.withDecoded(attribute.value, flags: flags) { [sink] text in
+            sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, kind)
+        }
+    }
+
+    /// Adds the text of the innermost element. In several pieces it has no place of its own.
+    func addContent(_ kind: LinkKind, _ flags: LinkFlags = []) {
+        guard elements.last?.content.count == 1 else {
+            imply(ImpliedLink(content, kind, flags))
+            return
+        }
+        withContent { [sink] text in
+            sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, kind, .plain, flags)
+        }
+    }
+
+    /// Hands over the pieces of the text of the innermost element with their references undone.
+    func withContent(_ body: (SourceText) -> Void) {
+        for piece in elements.last?.content ?? [] {
+            if piece.isSection {
+                body(text.part(piece.range))
+            } else {
+                text.withDecoded(piece.range, body)
+            }
+        }
+    }
+
+    func imply(_ link: ImpliedLink) {
+        if implied.count < Self.maximalImplied, link.reference.utf8.count <= Self.maximalLength {
+            implied.append(link)
+        }
+    }
+
+    private static var maximalImplied: Int { 65_536 }
+    /// What is put together from several places is no longer than this.
+    static var maximalLength: Int { 4096 }
+}
+
+/// What stands in front of the root element of an XML document: `<?xml-stylesheet href="…"?>`.
+enum XMLProlog {
+    static func scan(_ text: SourceText, _ sink: LinkSink) {
+        var lexer = XMLLexer(text.bytes)
+        while let token = lexer.next() {
+            switch token {
+            case .instruction(let tag): add(tag, text, sink)
+            case .text, .section: break
+            case .start, .end: return
+            }
+        }
+    }
+
+    static func add(_ tag: XMLTag, _ text: SourceText, _ sink: LinkSink) {
+        guard text.bytes.part(tag.name).equals("xml-stylesheet"),
+            let address = tag.attributes.first(where: { text.bytes.part($0.name).equals("href") })
+        else { return }
+        let type = tag.attributes.first { text.bytes.part($0.name).equals("type") }.map {
+            text.bytes.part($0.value)
+        }
+        let isTransform =
+            type.map { $0.firstIndex(of: "xsl") != nil || $0.firstIndex(of: "xml") != nil } ?? false
+        text.withDecoded(address.value) { text in
+            sink.add(text.bytes.trimmed(0..<text.bytes.count), in: text, isTransform ? .transform : .style)
+        }
+    }
+}

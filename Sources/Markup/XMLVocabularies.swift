@@ -1,0 +1,252 @@
+/// RSS in all its versions, Atom, and what podcasts add.
+final class FeedVocabulary: XMLVocabulary {
+    /// The entry that is open has an address so far.
+    private var isLinked = false
+
+    func opened(_ scanner: XMLScanner) {
+        if scanner.isElement("item") || scanner.isElement("entry") { isLinked = false }
+        if scanner.isElement("link") {
+            scanner.add(scanner.attribute("href"), linkKind(scanner))
+        } else if scanner.isElement("enclosure") {
+            scanner.add(scanner.attribute("url"), .enclosure)
+        } else if scanner.isElement("content") {
+            // Atom has `src`, Media RSS `url`.
+            scanner.add(scanner.attribute("src") ?? scanner.attribute("url"), .enclosure)
+        } else if scanner.isElement("thumbnail") {
+            scanner.add(scanner.attribute("url"), .image)
+        } else if scanner.isElement("player") {
+            scanner.add(scanner.attribute("url"), .frame)
+        } else if scanner.isElement("image") {
+            // Podcasts; in RDF the channel points to its picture by name.
+            scanner.add(scanner.attribute("href"), .image)
+            scanner.add(scanner.attribute("rdf:resource") ?? scanner.attribute("rdf:about"), .name)
+        } else if scanner.isElement("transcript") || scanner.isElement("chapters") {
+            scanner.add(scanner.attribute("url"), .track)
+        } else if scanner.isElement("source") {
+            scanner.add(scanner.attribute("url"), .alternate)
+        } else if scanner.isElement("category") {
+            scanner.add(scanner.attribute("scheme") ?? scanner.attribute("domain"), .name)
+        } else if scanner.isElement("generator") {
+            scanner.add(scanner.attribute("uri"), .about)
+        } else if scanner.isElement("a") {
+            // XHTML inside an entry.
+            scanner.add(scanner.attribute("href"), .page)
+        } else if scanner.isElement("img") {
+            scanner.add(scanner.attribute("src"), .image)
+        } else {
+            scanner.add(scanner.attribute("rdf:resource") ?? scanner.attribute("rdf:about"), .name)
+        }
+    }
+
+    func closed(_ scanner: XMLScanner) {
+        if scanner.isElement("link") {
+            isLinked = true
+            scanner.addContent(isEntry(scanner) ? .feedEntry : .page)
+        } else if scanner.isElement("guid") {
+            // What says that it is no address often is one, for want of a `<link>`.
+            let isAddress =
+                scanner.content.hasPrefix("http")
+                && !(isLinked && scanner.attribute("ispermalink", is: "false"))
+            scanner.addContent(isAddress ? .feedEntry : .name)
+        } else if scanner.isElement("url") {
+            if scanner.isElement("image", out: 1) { scanner.addContent(.image) }
+        } else if scanner.isElement("logo") {
+            scanner.addContent(.image)
+        } else if scanner.isElement("icon") {
+            scanner.addContent(.icon)
+        } else if scanner.isElement("comments") {
+            // Also a count, in some extensions.
+            if scanner.content.hasPrefix("http") { scanner.addContent(.page) }
+        } else if scanner.isElement("commentrss") || scanner.isElement("new-feed-url") {
+            scanner.addContent(.alternate)
+        } else if scanner.isElement("docs") || scanner.isElement("uri") {
+            scanner.addContent(.about)
+        } else if scanner.isElement("id") {
+            scanner.addContent(.name)
+        } else if isMarkup(scanner) {
+            scanner.withContent { HTMLScanner.scan($0, scanner.sink, isOutermost: false) }
+        }
+    }
+
+    private func isEntry(_ scanner: XMLScanner) -> Bool {
+        scanner.isElement("item", out: 1) || scanner.isElement("entry", out: 1)
+    }
+
+    /// What Atom's `rel` says.
+    private func linkKind(_ scanner: XMLScanner) -> LinkKind {
+        guard let attribute = scanner.attribute("rel") else { return isEntry(scanner) ? .feedEntry : .page }
+        switch scanner.value(attribute) {
+        case "alternate": return isEntry(scanner) ? .feedEntry : .page
+        case "enclosure": return .enclosure
+        case "next", "previous", "prev", "first", "last", "current", "prev-archive", "next-archive":
+            return .navigation
+        case "self": return .canonical
+        case "hub", "edit", "edit-media", "service", "pingback": return .ping
+        case "related", "via": return .citation
+        case "license", "author", "help": return .about
+        case "replies": return .alternate
+        case "icon", "shortcut icon", "apple-touch-icon": return .icon
+        case "stylesheet": return .style
+        default: return .metadata
+        }
+    }
+
+    /// Elements whose text is HTML: in RSS always, in Atom when it says so.
+    private func isMarkup(_ scanner: XMLScanner) -> Bool {
+        if scanner.isElement("description") || scanner.isElement("encoded") { return true }
+        let isText =
+            scanner.isElement("content") || scanner.isElement("summary") || scanner.isElement("title")
+        return isText && (scanner.attribute("type", is: "html") || scanner.attribute("type", is: "text/html"))
+    }
+}
+
+/// Sitemaps and their indexes, with the extensions for pictures, films and other languages.
+final class SitemapVocabulary: XMLVocabulary {
+    func opened(_ scanner: XMLScanner) {
+        if scanner.isElement("link") { scanner.add(scanner.attribute("href"), .alternate) }
+    }
+
+    func closed(_ scanner: XMLScanner) {
+        if scanner.isElement("loc") {
+            scanner.addContent(scanner.isElement("image", out: 1) ? .image : .sitemapEntry)
+        } else if scanner.isElement("sitemap") {
+            // Some indexes leave out the `<loc>`.
+            scanner.addContent(.sitemapEntry)
+        } else if scanner.isElement("content_loc") {
+            scanner.addContent(.media)
+        } else if scanner.isElement("thumbnail_loc") {
+            scanner.addContent(.image)
+        } else if scanner.isElement("player_loc") {
+            scanner.addContent(.frame)
+        } else if scanner.isElement("license") {
+            scanner.addContent(.about)
+        }
+    }
+
+    /// A sitemap may also be a plain list of addresses, one a line.
+    static func scan(_ text: SourceText, _ sink: LinkSink) {
+        let first = text.bytes.first { !$0.isSpace && ![0xEF, 0xBB, 0xBF].contains($0) }
+        if first == UInt8(ascii: "<") {
+            XMLScanner.scan(text, sink, SitemapVocabulary())
+            return
+        }
+        TextLines.forEach(text.bytes) { line in
+            if ScriptAddress(text.bytes.part(line)) == .absolute {
+                sink.add(line, in: text, .sitemapEntry, .line)
+            }
+        }
+    }
+}
+
+/// Media presentation descriptions (ISO/IEC 23009-1).
+///
+/// The `BaseURL` of the whole presentation is its base. Further inside it is either a file, or a folder for
+/// what stands beside and below it: then those have no reference of their own and are implied. Names with
+/// `$Number$` and the like are left out.
+final class DASHVocabulary: XMLVocabulary {
+    /// Folders that hold inside an element, by its depth.
+    private var folders: [(depth: Int, folder: String)] = []
+
+    func opened(_ scanner: XMLScanner) {
+        while let last = folders.last, last.depth >= scanner.elements.count { folders.removeLast() }
+        if scanner.isElement("period") || scanner.isElement("adaptationset") {
+            scanner.add(scanner.attribute("xlink:href"), .playlist)
+        } else if scanner.isElement("segmenttemplate") {
+            for attribute in scanner.elements.last?.tag.attributes ?? [] {
+                let name = scanner.text.bytes.part(attribute.name)
+                guard name.equals("initialization") || name.equals("media") || name.equals("index") else {
+                    continue
+                }
+                add(attribute, scanner)
+            }
+        } else if scanner.isElement("initialization") || scanner.isElement("representationindex") {
+            if let attribute = scanner.attribute("sourceurl") { add(attribute, scanner) }
+        } else if scanner.isElement("segmenturl") {
+            for attribute in scanner.elements.last?.tag.attributes ?? [] {
+                let name = scanner.text.bytes.part(attribute.name)
+                if name.equals("media") || name.equals("index") { add(attribute, scanner) }
+            }
+        }
+    }
+
+    func closed(_ scanner: XMLScanner) {
+        if scanner.isElement("location") || scanner.isElement("patchlocation") {
+            scanner.addContent(.playlist)
+        } else if scanner.isElement("baseurl") {
+            base(scanner)
+        }
+    }
+
+    private func base(_ scanner: XMLScanner) {
+        let address = scanner.content
+        let isFolder = address.hasSuffix("/")
+        let depth = scanner.elements.count - 1
+        if scanner.isElement("mpd", out: 1) {
+            scanner.addContent(.base, .ignoresBase)
+            if scanner.sink.table.base == nil { scanner.sink.table.base = address }
+        } else if !isFolder {
+            media(address, scanner) { scanner.addContent(.media) }
+        } else if !folders.contains(where: { $0.depth == depth }) {
+            // Of several for one element each would do: the first counts.
+            scanner.addContent(.codebase)
+            let folder = Self.join(folders.last?.folder ?? "", address)
+            if folder.utf8.count <= XMLScanner.maximalLength { folders.append((depth, folder)) }
+        }
+    }
+
+    private func add(_ attribute: XMLTag.Attribute, _ scanner: XMLScanner) {
+        let address = scanner.value(attribute)
+        if !address.contains("$") { media(address, scanner) { scanner.add(attribute, .media) } }
+    }
+
+    private func media(_ address: String, _ scanner: XMLScanner, _ add: () -> Void) {
+        guard let folder = folders.last?.folder, Self.isRelative(address) else {
+            add()
+            return
+        }
+        scanner.imply(ImpliedLink(folder + address, .media))
+    }
+
+    private static func isRelative(_ address: String) -> Bool {
+        Array(address.utf8).withUnsafeBufferPointer {
+            ReferenceShape($0) == .relative && $0.first != UInt8(ascii: "/")
+        }
+    }
+
+    private static func join(_ outer: String, _ inner: String) -> String {
+        isRelative(inner) ? outer + inner : inner
+    }
+}
+
+/// XML that is none of the vocabularies that have a scanner of their own: stylesheets of XSLT, descriptions
+/// of search engines, tiles of Windows, and addresses by XLink.
+final class XMLDocumentVocabulary: XMLVocabulary {
+    func opened(_ scanner: XMLScanner) {
+        scanner.mark()
+        if scanner.isElement("import") || scanner.isElement("include") {
+            // XSLT, and XInclude.
+            scanner.add(scanner.attribute("href"), .transform)
+        } else if scanner.isElement("tileimage") || isLogo(scanner) {
+            scanner.add(scanner.attribute("src"), .icon)
+        } else if scanner.isElement("url"), scanner.isElement("opensearchdescription", out: 1) {
+            // A pattern with `{searchTerms}` in it: nothing to fetch, but it names an origin.
+            scanner.add(scanner.attribute("template"), .submission)
+        } else {
+            scanner.add(scanner.attribute("xlink:href"), .citation)
+        }
+    }
+
+    func closed(_ scanner: XMLScanner) {
+        guard scanner.isElement("opensearchdescription", out: 1) else { return }
+        // Only a browser that installs the search engine loads its picture; no page needs it.
+        if scanner.isElement("image") { scanner.addContent(.sharing) }
+        if scanner.isElement("searchform") { scanner.addContent(.page) }
+    }
+
+    /// `<square150x150logo src="…"/>`
+    private func isLogo(_ scanner: XMLScanner) -> Bool {
+        guard let tag = scanner.elements.last?.tag else { return false }
+        let name = scanner.localName(tag.name)
+        return name.count > 4 && name.part(name.count - 4..<name.count).equals("logo")
+    }
+}

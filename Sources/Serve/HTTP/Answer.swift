@@ -1,0 +1,199 @@
+internal import Markup
+internal import Web
+
+/// A whole response, ready for the wire. Immutable, so that the memory tier and any number of sockets share
+/// it.
+final class Answer: Sendable {
+    let status: Int
+    /// Head and body in one piece, so that one call sends them.
+    let bytes: [UInt8]
+    let headCount: Int
+    let entityTag: String?
+    let lastModified: String?
+    /// The fields have one already: when a stored response was made is not for us to say.
+    let hasDate: Bool
+    /// What follows `bytes` for a large body: a file, sent by the kernel.
+    let file: FileBody?
+    let sharing: Sharing
+
+    struct FileBody: Sendable {
+        let path: String
+        /// Of the body.
+        let byteCount: Int
+        /// What is replaced of the file on its way out.
+        var patch: Patch?
+    }
+
+    init(status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own) {
+        var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
+        headCount = bytes.count
+        bytes.append(contentsOf: body)
+        self.status = status
+        self.bytes = bytes
+        (entityTag, lastModified, hasDate) = Self.validators(fields)
+        file = nil
+        self.sharing = sharing
+    }
+
+    init(status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .own) {
+        self.status = status
+        bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
+        headCount = bytes.count
+        (entityTag, lastModified, hasDate) = Self.validators(fields)
+        self.file = file
+        self.sharing = sharing
+    }
+
+    /// The length of the body, wherever it is.
+    var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
+
+    /// What it takes of memory.
+    var heldByteCount: Int { bytes.capacity + (file?.patch?.heldByteCount ?? 0) }
+
+    /// Everything that a client is sent stands in `bytes`.
+    var isPlain: Bool { hasDate && file == nil }
+
+    static func text(
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        Answer(
+            status: status, fields: [("Content-Type", "text/plain; charset=utf-8")] + fields,
+            body: Array(text.utf8),
+            sharing: sharing)
+    }
+
+    static func html(
+        _ status: Int, _ html: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        Answer(
+            status: status, fields: [("Content-Type", "text/html; charset=utf-8")] + fields,
+            body: Array(html.utf8),
+            sharing: sharing)
+    }
+
+    /// - Parameter keepsMethod: a changing request is sent to the other place as it was.
+    static func redirect(
+        to location: String, fields: [(name: String, value: String)] = [], keepsMethod: Bool = false,
+        sharing: Sharing = .own
+    ) -> Answer {
+        Answer(
+            status: keepsMethod ? 307 : 302, fields: [("Location", location)] + fields, body: [],
+            sharing: sharing)
+    }
+
+    private static func validators(
+        _ fields: [(name: String, value: String)]
+    ) -> (entityTag: String?, lastModified: String?, hasDate: Bool) {
+        func value(_ name: String) -> String? {
+            fields.first { HeadLines.isSameName($0.name.utf8, name.utf8) }?.value
+        }
+        return (value("etag"), value("last-modified"), value("date") != nil)
+    }
+
+    private static func head(
+        status: Int, fields: [(name: String, value: String)], byteCount: Int, extra: Int
+    ) -> [UInt8] {
+        var head: [UInt8] = []
+        head.reserveCapacity(512 + extra)
+        head.append(contentsOf: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
+        var hasAcceptRanges = false
+        for field in fields {
+            if HeadLines.isSameName(field.name.utf8, "accept-ranges".utf8) { hasAcceptRanges = true }
+            head.append(contentsOf: field.name.utf8)
+            head.append(contentsOf: ": ".utf8)
+            // A stored value cannot end the field, whatever is in it.
+            let value = HTTPGrammar.bytes(of: field.value)
+            head.append(contentsOf: value.lazy.filter { $0 != 0x0d && $0 != 0x0a && $0 != 0 })
+            head.append(contentsOf: "\r\n".utf8)
+        }
+        // Of any answer with a body that can be asked for in parts: see `Selection`.
+        if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
+        // RFC 9110 §8.6: a 204 must not have it, and a 304 would have to tell that of the body it stands for.
+        if status != 204, status != 304 { head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8) }
+        head.append(contentsOf: "\r\n".utf8)
+        return head
+    }
+}
+
+/// The field lines of a head that we wrote ourselves, each with its CRLF.
+struct HeadLines: Sequence, IteratorProtocol {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ answer: Answer) {
+        // Behind the status line, and without the empty line.
+        rest = answer.bytes[..<(answer.headCount - 2)]
+        _ = next()
+    }
+
+    mutating func next() -> ArraySlice<UInt8>? {
+        guard let end = rest.firstIndex(of: 0x0a) else { return nil }
+        defer { rest = rest[(end + 1)...] }
+        return rest[...end]
+    }
+
+    /// The line's name is one of these, which are in lower case.
+    static func isNamed(_ line: ArraySlice<UInt8>, _ names: [StaticString]) -> Bool {
+        let name = line.prefix { $0 != 0x3a }
+        return names.contains { text in
+            text.withUTF8Buffer { isSameName(name, $0) }
+        }
+    }
+
+    /// What follows the name, without the line's end.
+    static func value(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        line.drop { $0 != 0x3a }.dropFirst().drop { $0 == 0x20 }.dropLast(2)
+    }
+
+    /// Compares without regard to the case of `name`; `text` is in lower case.
+    static func isSameName(_ name: some Collection<UInt8>, _ text: some Collection<UInt8>) -> Bool {
+        name.count == text.count && zip(name, text).allSatisfy { HeadBytes.lowercased($0) == $1 }
+    }
+}
+
+/// What stands behind a status, for people who read heads.
+enum StatusPhrase {
+    static func of(_ status: Int) -> String {
+        switch status {
+        case 100: "Continue"
+        case 200: "OK"
+        case 201: "Created"
+        case 202: "Accepted"
+        case 203: "Non-Authoritative Information"
+        case 204: "No Content"
+        case 205: "Reset Content"
+        case 206: "Partial Content"
+        case 300: "Multiple Choices"
+        case 301: "Moved Permanently"
+        case 302: "Found"
+        case 303: "See Other"
+        case 304: "Not Modified"
+        case 307: "Temporary Redirect"
+        case 308: "Permanent Redirect"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 406: "Not Acceptable"
+        case 408: "Request Timeout"
+        case 409: "Conflict"
+        case 410: "Gone"
+        case 412: "Precondition Failed"
+        case 413: "Content Too Large"
+        case 414: "URI Too Long"
+        case 416: "Range Not Satisfiable"
+        case 417: "Expectation Failed"
+        case 421: "Misdirected Request"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 451: "Unavailable For Legal Reasons"
+        case 500: "Internal Server Error"
+        case 501: "Not Implemented"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        default: "Status \(status)"
+        }
+    }
+}

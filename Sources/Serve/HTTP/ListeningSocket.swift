@@ -1,0 +1,224 @@
+internal import CLinux
+internal import Glibc
+
+/// A socket that waits for clients.
+final class ListeningSocket: Sendable {
+    let descriptor: Int32
+    let port: UInt16
+
+    /// Several may share a port when all of them say so; the kernel then spreads the clients over them.
+    init(_ host: ListenAddress.Host, port: UInt16, isShared: Bool) throws(ServerError) {
+        let family =
+            switch host {
+            case .ipv4: AF_INET
+            case .ipv6: AF_INET6
+            }
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(family, type, 0)
+        guard descriptor >= 0 else { throw ServerError(listening: port, on: host, errno) }
+        self.descriptor = descriptor
+        var on: Int32 = 1
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        // A port whose last connections still linger may be taken at once.
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
+        if isShared { setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, size) }
+        // IPv4 has a socket of its own.
+        if family == AF_INET6 { setsockopt(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, &on, size) }
+        guard let bound = Self.bind(descriptor, host, port), listen(descriptor, 1024) == 0 else {
+            let error = ServerError(listening: port, on: host, errno)
+            close(descriptor)
+            throw error
+        }
+        self.port = bound
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// One on each host. Port 0 lets the kernel choose, and the same port is then asked for on the others.
+    static func all(
+        on address: ListenAddress, port: UInt16, isShared: Bool
+    ) throws(ServerError) -> [ListeningSocket] {
+        var sockets: [ListeningSocket] = []
+        for host in address.hosts {
+            do throws(ServerError) {
+                sockets.append(
+                    try ListeningSocket(host, port: sockets.first?.port ?? port, isShared: isShared))
+            } catch {
+                // A machine without IPv6 is served on IPv4 alone. Another server on the port is no such case:
+                // browsers ask the IPv6 address of localhost first.
+                guard !sockets.isEmpty, error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL else {
+                    throw error
+                }
+            }
+        }
+        return sockets
+    }
+
+    /// The port, which the kernel chose when 0 was asked for.
+    private static func bind(_ descriptor: Int32, _ host: ListenAddress.Host, _ port: UInt16) -> UInt16? {
+        // What stands in a `ListenAddress` is a number, whose zone alone is looked up.
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host.text, String(port), &hints, &found) == 0, let entry = found?.pointee,
+            let address = entry.ai_addr
+        else {
+            errno = EADDRNOTAVAIL
+            return nil
+        }
+        defer { freeaddrinfo(found) }
+        var size = entry.ai_addrlen
+        guard Glibc.bind(descriptor, address, size) == 0, getsockname(descriptor, address, &size) == 0 else {
+            return nil
+        }
+        switch host {
+        case .ipv4:
+            return address.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                UInt16(bigEndian: $0.pointee.sin_port)
+            }
+        case .ipv6:
+            return address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
+                UInt16(bigEndian: $0.pointee.sin6_port)
+            }
+        }
+    }
+}
+
+extension ServerError {
+    /// Names the port, and what to do.
+    init(listening port: UInt16, on host: ListenAddress.Host, _ code: Int32) {
+        switch code {
+        case EADDRNOTAVAIL:
+            self.init(
+                "listen on \(host.text): choose an address of this machine with --listen, or none", code)
+        case EADDRINUSE, EACCES:
+            self.init(listening: port, code)
+        default:
+            self.init("listen on \(host.text), port \(port)", code)
+        }
+    }
+}
+
+/// Where a server waits for clients.
+package struct ListenAddress: Sendable, Equatable, CustomStringConvertible {
+    /// Both loopback addresses, which only this machine reaches.
+    package static let loopback = ListenAddress(hosts: [.ipv4("127.0.0.1"), .ipv6("::1")], text: "localhost")
+
+    package let description: String
+    let hosts: [Host]
+
+    enum Host: Sendable, Equatable {
+        case ipv4(String)
+        case ipv6(String)
+
+        var text: String {
+            switch self {
+            case .ipv4(let text), .ipv6(let text): text
+            }
+        }
+    }
+
+    /// Reads `192.0.2.1`, `2001:db8::1`, the same in brackets, `localhost` for both loopback addresses, and
+    /// `*` for every address that the machine has. Nil for anything else: names are not looked up.
+    package init?(_ text: String) {
+        switch text {
+        case "localhost": self = .loopback
+        case "*": self.init(hosts: [.ipv4("0.0.0.0"), .ipv6("::")], text: text)
+        default:
+            let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
+            let bare = isBracketed ? String(text.dropFirst().dropLast()) : text
+            var ipv4 = in_addr()
+            var ipv6 = in6_addr()
+            if !isBracketed, inet_pton(AF_INET, bare, &ipv4) == 1 {
+                self.init(hosts: [.ipv4(bare)], text: bare)
+            } else if inet_pton(AF_INET6, String(bare.prefix { $0 != "%" }), &ipv6) == 1 {
+                self.init(hosts: [.ipv6(bare)], text: bare)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    private init(hosts: [Host], text: String) {
+        self.hosts = hosts
+        description = text
+    }
+
+    /// Nobody but this machine reaches it.
+    package var isLoopback: Bool {
+        hosts.allSatisfy { host in
+            switch host {
+            case .ipv4(let text): text.hasPrefix("127.")
+            case .ipv6(let text): text == "::1"
+            }
+        }
+    }
+
+    /// Every address of the machine, those that it gets later included.
+    package var isEverywhere: Bool {
+        hosts.contains { $0.text == "0.0.0.0" || $0.text == "::" }
+    }
+
+    /// The addresses by which others reach it, as they stand in a URL: its own, or those that the machine has
+    /// now.
+    package var reachable: [String] {
+        guard isEverywhere else { return hosts.map(Self.inURL) }
+        let families = hosts.map { host in
+            switch host {
+            case .ipv4: AF_INET
+            case .ipv6: AF_INET6
+            }
+        }
+        return MachineAddresses.current(families).map(Self.inURL)
+    }
+
+    private static func inURL(_ host: Host) -> String {
+        switch host {
+        case .ipv4(let text): text
+        // RFC 6874's zones are understood by no browser.
+        case .ipv6(let text): "[\(text)]"
+        }
+    }
+}
+
+/// The addresses that this machine has.
+enum MachineAddresses {
+    /// Those of interfaces that are up, loopback and link-local ones left out: browsers cannot be led to the
+    /// latter.
+    static func current(_ families: [Int32]) -> [ListenAddress.Host] {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&list) == 0 else { return [] }
+        defer { freeifaddrs(list) }
+        var hosts: [ListenAddress.Host] = []
+        var next = list
+        while let entry = next?.pointee {
+            next = entry.ifa_next
+            guard let address = entry.ifa_addr, families.contains(Int32(address.pointee.sa_family)),
+                let host = host(address), !hosts.contains(host), isRoutable(host)
+            else { continue }
+            hosts.append(host)
+        }
+        return hosts
+    }
+
+    private static func host(_ address: UnsafeMutablePointer<sockaddr>) -> ListenAddress.Host? {
+        let isIPv4 = Int32(address.pointee.sa_family) == AF_INET
+        let size = isIPv4 ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
+        var name = [CChar](repeating: 0, count: 64)
+        guard
+            getnameinfo(address, socklen_t(size), &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST) == 0
+        else { return nil }
+        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return isIPv4 ? .ipv4(text) : .ipv6(text)
+    }
+
+    private static func isRoutable(_ host: ListenAddress.Host) -> Bool {
+        switch host {
+        case .ipv4(let text): !text.hasPrefix("127.") && !text.hasPrefix("169.254.")
+        case .ipv6(let text): text != "::1" && !text.hasPrefix("fe80:")
+        }
+    }
+}

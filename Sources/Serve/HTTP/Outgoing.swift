@@ -1,0 +1,197 @@
+internal import Web
+
+/// What one client is sent for one request.
+struct Outgoing {
+    enum Piece {
+        case bytes([UInt8])
+        /// A part of the answer's body, wherever it is.
+        case body(Range<Int>)
+    }
+
+    let answer: Answer
+    /// Everything up to the body; nil for the answer's own head, unchanged.
+    let head: [UInt8]?
+    /// Nil for the answer's own body, whole.
+    let pieces: [Piece]?
+
+    /// The answer as it is, with lines of this client's own before the empty line of its head.
+    init(_ answer: Answer, ownFields: [UInt8], withBody: Bool) {
+        self.answer = answer
+        head = ownFields.isEmpty ? nil : answer.bytes[..<(answer.headCount - 2)] + ownFields + Self.end
+        pieces = withBody ? nil : []
+    }
+
+    /// What was selected of the answer.
+    ///
+    /// - Parameter boundary: stands between parts, and in none of them.
+    init(
+        _ answer: Answer, _ selection: Selection, ownFields: [UInt8], withBody: Bool,
+        boundary: @autoclosure () -> String
+    ) {
+        let range: (ContentRange) -> String = { "Content-Range: \($0.text)\r\n" }
+        let total = answer.bodyByteCount
+        switch selection {
+        case .whole:
+            self.init(answer, ownFields: ownFields, withBody: withBody)
+        case .notModified:
+            // §15.4.5: what speaks of the body is known to the client already.
+            let known: [StaticString] =
+                answer.entityTag == nil ? Self.ofBody : Self.ofBody + ["last-modified"]
+            self.init(answer, 304, without: known, ownFields, pieces: [])
+        case .failed:
+            self.init(answer, 412, without: Self.ofBody + Self.validators, ownFields + Self.empty, pieces: [])
+        case .unsatisfiable:
+            let line = range(ContentRange(range: nil, total: total))
+            self.init(
+                answer, 416, without: Self.ofBody + Self.validators, ownFields + line.utf8 + Self.empty,
+                pieces: [])
+        case .parts(let parts):
+            if parts.count == 1 {
+                let lines =
+                    range(ContentRange(range: parts[0], total: total))
+                    + "Content-Length: \(parts[0].count)\r\n"
+                self.init(
+                    answer, 206, without: Self.ofLength, ownFields + lines.utf8, pieces: [.body(parts[0])])
+            } else {
+                self.init(answer, parts, ownFields, boundary: boundary())
+            }
+        }
+    }
+
+    /// Several parts: a message with a head for each (§14.6).
+    private init(_ answer: Answer, _ parts: [Range<Int>], _ ownFields: [UInt8], boundary: String) {
+        let type = HeadLines(answer).first { HeadLines.isNamed($0, ["content-type"]) } ?? []
+        var pieces: [Piece] = []
+        var byteCount = 0
+        for (number, part) in parts.enumerated() {
+            let content = ContentRange(range: part, total: answer.bodyByteCount)
+            let start = "\(number == 0 ? "" : "\r\n")--\(boundary)\r\n"
+            let head = Array(start.utf8) + type + "Content-Range: \(content.text)\r\n\r\n".utf8
+            pieces += [.bytes(head), .body(part)]
+            byteCount += head.count + part.count
+        }
+        let end = Array("\r\n--\(boundary)--\r\n".utf8)
+        pieces.append(.bytes(end))
+        let lines = """
+            Content-Type: multipart/byteranges; boundary=\(boundary)\r
+            Content-Length: \(byteCount + end.count)\r\n
+            """
+        self.init(
+            answer, 206, without: Self.ofLength + ["content-type"], ownFields + lines.utf8, pieces: pieces)
+    }
+
+    /// The answer's head with another status, without some of its lines and with others.
+    private init(
+        _ answer: Answer, _ status: Int, without names: [StaticString], _ lines: some Sequence<UInt8>,
+        pieces: [Piece]
+    ) {
+        self.answer = answer
+        var head = Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n".utf8)
+        head.reserveCapacity(answer.headCount + 256)
+        for line in HeadLines(answer) where !HeadLines.isNamed(line, names) { head += line }
+        head += lines
+        head += Self.end
+        self.head = head
+        self.pieces = pieces
+    }
+
+    private static let end: [UInt8] = [0x0d, 0x0a]
+    private static let empty = Array("Content-Length: 0\r\n".utf8)
+    private static let ofLength: [StaticString] = ["content-length"]
+    private static let ofBody: [StaticString] = [
+        "content-length", "content-type", "content-encoding", "content-language", "content-range",
+        "accept-ranges",
+    ]
+    private static let validators: [StaticString] = ["etag", "last-modified"]
+}
+
+/// What of an answer a request is to get, by its conditions and ranges (RFC 9110 §13 and §14.2). A pure
+/// value.
+enum Selection: Equatable {
+    case whole
+    /// 304
+    case notModified
+    /// 412
+    case failed
+    /// 416
+    case unsatisfiable
+    /// 206; one part, or several as a message of their own.
+    case parts([Range<Int>])
+
+    /// What several parts cost, each, beside their bytes.
+    private static let partCost = 120
+
+    /// - Parameters:
+    ///   - fields: those of the request.
+    ///   - now: when the answer is given, should it not say itself when it was made.
+    ///   - role: a cache goes by the date of an answer that tells no other (RFC 9111, section 4.3.2).
+    init(
+        of answer: Answer, method: String, fields: HTTPFields, now: HTTPDate,
+        as role: Preconditions.Role = .origin
+    ) {
+        // §13.2.1: a condition counts only where the answer would be a success without it. Whoever answers
+        // 206 has looked at the range already.
+        guard (200..<300).contains(answer.status), answer.status != 206 else {
+            self = .whole
+            return
+        }
+        var known = HTTPFields()
+        if let tag = answer.entityTag { known.append("ETag", tag) }
+        if let date = answer.lastModified { known.append("Last-Modified", date) }
+        let validator = Validator(known)
+        let conditions = Preconditions(fields)
+        if role == .cache, answer.lastModified == nil, let date = answer.date {
+            known.append("Last-Modified", date.text)
+        }
+        switch conditions.evaluate(Validator(known), method: CacheRequest.Method(method), as: role) {
+        case .notModified: self = .notModified
+        case .failed: self = .failed
+        case .proceed:
+            // §14.2: only GET has ranges.
+            guard method == "GET", answer.status == 200, let text = fields["Range"],
+                let ranges = ByteRanges(text),
+                conditions.allowsRange(of: validator, date: answer.date ?? now)
+            else {
+                self = .whole
+                return
+            }
+            self = Self.parts(of: ranges, in: answer.bodyByteCount)
+        }
+    }
+
+    private static func parts(of ranges: ByteRanges, in byteCount: Int) -> Selection {
+        var parts = ranges.resolved(in: byteCount)
+        // Of nothing, everything is what there is.
+        guard !parts.isEmpty else { return byteCount == 0 ? .whole : .unsatisfiable }
+        if parts.count > 1 {
+            let joined = joiningNear(parts)
+            if joined.count < parts.count { parts = joined }
+        }
+        // §15.3.7.2: not more trouble than the whole.
+        let cost = parts.lazy.map { $0.count + Self.partCost }.reduce(0, +)
+        return parts.count > 1 && cost >= byteCount ? .whole : .parts(parts)
+    }
+
+    /// Sorted, and those made one that are nearer to each other than a part costs.
+    private static func joiningNear(_ parts: [Range<Int>]) -> [Range<Int>] {
+        var joined: [Range<Int>] = []
+        for part in parts.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = joined.last, part.lowerBound - last.upperBound <= partCost {
+                joined[joined.count - 1] = last.lowerBound..<max(last.upperBound, part.upperBound)
+            } else {
+                joined.append(part)
+            }
+        }
+        return joined
+    }
+}
+
+extension Answer {
+    /// When it was made, if it says so.
+    var date: HTTPDate? {
+        guard hasDate, let line = HeadLines(self).first(where: { HeadLines.isNamed($0, ["date"]) }) else {
+            return nil
+        }
+        return HTTPDate(String(decoding: HeadLines.value(line), as: UTF8.self))
+    }
+}

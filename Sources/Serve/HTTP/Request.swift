@@ -1,0 +1,440 @@
+internal import Glibc
+internal import Web
+
+/// A request as a responder sees it; good only while it responds.
+struct Request {
+    let head: RequestHead
+    let bytes: UnsafeBufferPointer<UInt8>
+    /// Whole, and without its chunks; within `ServerLimits.bodyByteCount`.
+    let body: UnsafeBufferPointer<UInt8>
+
+    init(
+        head: RequestHead, bytes: UnsafeBufferPointer<UInt8>,
+        body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0)
+    ) {
+        self.head = head
+        self.bytes = bytes
+        self.body = body
+    }
+
+    var authority: String { String(decoding: host, as: UTF8.self) }
+    var host: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(rebasing: bytes[head.host]) }
+    var accept: String? { text(head.accept) }
+    var origin: String? { text(head.origin) }
+
+    /// Whether a browser says that another origin's page asks.
+    var isCrossOrigin: Bool {
+        guard let site = head.fetchSite else { return head.origin != nil }
+        return !HeadBytes.matches(bytes, site, "same-origin") && !HeadBytes.matches(bytes, site, "none")
+            || head.origin != nil
+    }
+
+    /// As it was sent: methods are told apart by case.
+    var method: String { String(decoding: bytes[head.methodName], as: UTF8.self) }
+
+    /// An absolute target may end with its authority, which asks for "/" (RFC 9112 §3.2.1).
+    var target: UnsafeBufferPointer<UInt8> {
+        let root: StaticString = "/"
+        return head.target.isEmpty
+            ? UnsafeBufferPointer(start: root.utf8Start, count: 1)
+            : UnsafeBufferPointer(rebasing: bytes[head.target])
+    }
+
+    var targetText: String { String(decoding: target, as: UTF8.self) }
+
+    /// All of them; read anew each time.
+    var fields: HTTPFields {
+        HTTPFields(block: UnsafeBufferPointer(rebasing: bytes[head.fields]).span)
+    }
+
+    private func text(_ range: Range<Int>?) -> String? {
+        range.map { String(decoding: bytes[$0], as: UTF8.self) }
+    }
+}
+
+/// The head of a request as ranges of the bytes it came in. A pure value: bytes in, what they say out.
+package struct RequestHead: Equatable {
+    package enum Method: Equatable {
+        case get
+        case head
+        case other
+    }
+
+    /// How the end of the body is found (RFC 9112 §6.3).
+    package enum Body: Equatable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    package enum Parsing: Equatable {
+        /// More bytes are needed.
+        case incomplete
+        case head(RequestHead)
+        /// The status that refuses it; the connection cannot go on.
+        case refused(Int)
+    }
+
+    package var method: Method
+    package var methodName: Range<Int>
+    /// The path and query; empty when an absolute target ends with its authority; `*` of the method OPTIONS.
+    package var target: Range<Int>
+    /// The value of `Host`, or the authority of an absolute target. Empty for HTTP/1.0 without either.
+    package var host: Range<Int>
+    var accept: Range<Int>?
+    var origin: Range<Int>?
+    /// `Sec-Fetch-Site`: a browser's word on who asks.
+    var fetchSite: Range<Int>?
+    /// The field lines, each with its end.
+    package var fields: Range<Int>
+    /// Whether there is a condition or a range among the fields.
+    var isConditional = false
+    /// HTTP/1.0, whose clients take the end of the connection for the end of the answer unless they are told
+    /// otherwise.
+    var isOld: Bool
+    var isKeptAlive: Bool
+    var expectsContinue = false
+    package var body: Body
+    /// Where the body begins.
+    package var end: Int
+
+    /// Whether its answer goes out as it is, and nothing is added to it.
+    var isPlain: Bool { isKeptAlive && !isConditional && !isOld && method != .head }
+
+    /// The length of the body where it is known from the start.
+    var bodyCount: Int {
+        if case .length(let count) = body { count } else { 0 }
+    }
+
+    /// Reads the head at the start of `bytes` by RFC 9112, strictly: what two readers could take differently
+    /// is refused.
+    package static func parse(
+        _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard
+    ) -> Parsing {
+        var reader = HeadReader(bytes, limits)
+        return reader.read()
+    }
+
+    /// Whether a head that was incomplete may be complete now that bytes came in behind the first `count`:
+    /// the empty line that ends it is there. Without it, reading again would find nothing new.
+    static func mayEnd(_ bytes: UnsafeBufferPointer<UInt8>, behind count: Int) -> Bool {
+        var last: UInt8 = 0
+        for index in max(0, count - 2)..<bytes.count where bytes[index] != 0x0d {
+            if bytes[index] == 0x0a, last == 0x0a { return true }
+            last = bytes[index]
+        }
+        return false
+    }
+}
+
+/// Walks over a head line by line.
+struct HeadReader {
+    private let bytes: UnsafeBufferPointer<UInt8>
+    private let limits: ServerLimits
+    private var position = 0
+    private var fieldCount = 0
+    private var hostCount = 0
+    private var lengthCount = 0
+    private var codingCount = 0
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>, _ limits: ServerLimits) {
+        self.bytes = bytes
+        self.limits = limits
+    }
+
+    mutating func read() -> RequestHead.Parsing {
+        // Empty lines before a request are passed over, as RFC 9112 §2.2 asks.
+        while position < bytes.count, bytes[position] == cr || bytes[position] == lf { position += 1 }
+        let start = position
+        guard let line = nextLine() else {
+            // No method that anybody knows is longer than 64 bytes with what else stands in the line.
+            return bytes.count - start > limits.targetByteCount + 64 ? .refused(414) : unfinished()
+        }
+        var head: RequestHead
+        switch RequestLine(bytes).read(line) {
+        case .head(let read): head = read
+        case .refused(let status): return .refused(status)
+        case .incomplete: return .incomplete
+        }
+        if head.target.count > limits.targetByteCount { return .refused(414) }
+        let firstField = position
+        while true {
+            guard let line = nextLine() else { return unfinished() }
+            if line.isEmpty {
+                head.fields = firstField..<line.lowerBound
+                break
+            }
+            fieldCount += 1
+            guard fieldCount <= limits.fieldCount else { return .refused(431) }
+            if let status = field(line, into: &head) { return .refused(status) }
+        }
+        head.end = position
+        return finished(head)
+    }
+
+    /// What can be told only when every field is known.
+    private func finished(_ head: RequestHead) -> RequestHead.Parsing {
+        guard position <= limits.headByteCount else { return .refused(431) }
+        // HTTP/1.0 knows no `Host`; what it lacks, no browser leaves out.
+        guard hostCount == 1 || hostCount == 0 && head.isOld else { return .refused(400) }
+        if codingCount > 0 {
+            // RFC 9112 §6.1 and §6.3: who sends both lengths, or chunks to HTTP/1.0, tries to have two
+            // readers disagree.
+            guard codingCount == 1, lengthCount == 0, !head.isOld else { return .refused(400) }
+        }
+        return .head(head)
+    }
+
+    private func unfinished() -> RequestHead.Parsing {
+        bytes.count > limits.headByteCount ? .refused(431) : .incomplete
+    }
+
+    private mutating func nextLine() -> Range<Int>? {
+        guard position < bytes.count, let base = bytes.baseAddress,
+            let found = memchr(base + position, Int32(lf), bytes.count - position)
+        else { return nil }
+        let end = UnsafeRawPointer(found) - UnsafeRawPointer(base)
+        let start = position
+        position = end + 1
+        return start..<(end > start && bytes[end - 1] == cr ? end - 1 : end)
+    }
+
+    /// The status that refuses the field; nil when it is fine.
+    private mutating func field(_ line: Range<Int>, into head: inout RequestHead) -> Int? {
+        guard let separator = line.first(where: { bytes[$0] == colon }), separator > line.lowerBound,
+            (line.lowerBound..<separator).allSatisfy({ HeadBytes.isToken(bytes[$0]) })
+        else { return 400 }
+        let name = line.lowerBound..<separator
+        var value = separator + 1..<line.upperBound
+        while let first = value.first, isBlank(bytes[first]) { value = first + 1..<value.upperBound }
+        while let last = value.last, isBlank(bytes[last]) { value = value.lowerBound..<last }
+        guard value.allSatisfy({ bytes[$0] >= 0x20 && bytes[$0] != 0x7f || bytes[$0] == tab }) else {
+            return 400
+        }
+        switch name.count {
+        case 4 where matches(name, "host"):
+            guard HeadBytes.isAuthority(bytes, value) else { return 400 }
+            hostCount += 1
+            if head.host.isEmpty { head.host = value }
+        case 5 where matches(name, "range"): head.isConditional = true
+        case 6 where matches(name, "accept"): head.accept = value
+        case 6 where matches(name, "origin"): head.origin = value
+        case 6 where matches(name, "expect"):
+            guard matches(value, "100-continue") else { return 417 }
+            // RFC 9110 §10.1.1: a client of HTTP/1.0 would take the interim answer for the answer.
+            head.expectsContinue = !head.isOld
+        case 8...19 where matches(name.prefix(3), "if-"):
+            head.isConditional = true
+        case 10 where matches(name, "connection"):
+            if lists(value, "close") {
+                head.isKeptAlive = false
+            } else if head.isOld, lists(value, "keep-alive") {
+                head.isKeptAlive = true
+            }
+        case 14 where matches(name, "content-length"): return length(value, into: &head)
+        case 14 where matches(name, "sec-fetch-site"): head.fetchSite = value
+        case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
+        default: break
+        }
+        return nil
+    }
+
+    /// One number, once: a list of equal ones is allowed, and never needed.
+    private mutating func length(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
+        lengthCount += 1
+        guard lengthCount == 1, (1...18).contains(value.count) else { return 400 }
+        var count = 0
+        for index in value {
+            guard (0x30...0x39).contains(bytes[index]) else { return 400 }
+            count = count * 10 + Int(bytes[index] - 0x30)
+        }
+        guard count <= limits.bodyByteCount else { return 413 }
+        if codingCount == 0 { head.body = count == 0 ? .none : .length(count) }
+        return nil
+    }
+
+    /// RFC 9112 §6.1: chunks are what everybody must know, other codings nobody sends.
+    private mutating func coding(_ value: Range<Int>, into head: inout RequestHead) -> Int? {
+        codingCount += 1
+        guard matches(value, "chunked") else {
+            let last = value.suffix(7)
+            return value.count > 7 && matches(last, "chunked")
+                && !HeadBytes.isToken(bytes[last.lowerBound - 1])
+                ? 501 : 400
+        }
+        head.body = .chunked
+        return nil
+    }
+
+    private func matches(_ range: Range<Int>, _ text: StaticString) -> Bool {
+        HeadBytes.matches(bytes, range, text)
+    }
+
+    /// Whether a list with commas has the member.
+    private func lists(_ range: Range<Int>, _ text: StaticString) -> Bool {
+        var rest = range
+        while !rest.isEmpty {
+            let end = rest.first { bytes[$0] == 0x2c } ?? rest.upperBound
+            var member = rest.lowerBound..<end
+            while let first = member.first, isBlank(bytes[first]) { member = first + 1..<end }
+            while let last = member.last, isBlank(bytes[last]) { member = member.lowerBound..<last }
+            if matches(member, text) { return true }
+            rest = min(end + 1, rest.upperBound)..<rest.upperBound
+        }
+        return false
+    }
+
+    private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == tab }
+
+    private var cr: UInt8 { 0x0d }
+    private var lf: UInt8 { 0x0a }
+    private var tab: UInt8 { 0x09 }
+    private var colon: UInt8 { 0x3a }
+}
+
+/// Reads `GET /path HTTP/1.1`.
+struct RequestLine {
+    private let bytes: UnsafeBufferPointer<UInt8>
+
+    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+        self.bytes = bytes
+    }
+
+    /// A head without its fields, or what refuses the line.
+    func read(_ line: Range<Int>) -> RequestHead.Parsing {
+        guard let first = line.first(where: { bytes[$0] == space }),
+            let last = line.last(where: { bytes[$0] == space }), first > line.lowerBound, first < last,
+            (line.lowerBound..<first).allSatisfy({ HeadBytes.isToken(bytes[$0]) })
+        else { return .refused(400) }
+        let method = line.lowerBound..<first
+        var target = first + 1..<last
+        guard !target.isEmpty, target.allSatisfy({ bytes[$0] > space && bytes[$0] < 0x7f }) else {
+            return .refused(400)
+        }
+        let isOld: Bool
+        switch version(last + 1..<line.upperBound) {
+        case .known(let minor): isOld = minor == 0
+        case .unknown: return .refused(505)
+        case .malformed: return .refused(400)
+        }
+        var host = 0..<0
+        if bytes[target.lowerBound] != slash {
+            if HeadBytes.matches(bytes, method, "connect") { return .refused(501) }
+            // RFC 9112 §3.2.4: the server as a whole, which only OPTIONS can ask about.
+            let isServer = target.count == 1 && bytes[target.lowerBound] == 0x2a
+            if !(isServer && HeadBytes.matches(bytes, method, "options")) {
+                guard let authority = authority(of: target) else { return .refused(400) }
+                host = authority
+                target = authority.upperBound..<target.upperBound
+            }
+        }
+        return .head(
+            RequestHead(
+                method: kind(of: method), methodName: method, target: target, host: host, fields: 0..<0,
+                isOld: isOld,
+                isKeptAlive: !isOld, body: .none, end: 0))
+    }
+
+    private enum Version {
+        case known(minor: UInt8)
+        /// Another major one.
+        case unknown
+        case malformed
+    }
+
+    /// RFC 9110 §2.5: a later minor version is understood by who knows an earlier one.
+    private func version(_ range: Range<Int>) -> Version {
+        let (major, minor) = (range.lowerBound + 5, range.lowerBound + 7)
+        // The name is the one thing in the line that has a case (RFC 9112 §2.3), which nobody insists on.
+        guard range.count == 8, HeadBytes.matches(bytes, range.prefix(5), "http/"), bytes[major + 1] == 0x2e,
+            HeadBytes.isDigit(bytes[major]), HeadBytes.isDigit(bytes[minor])
+        else { return .malformed }
+        return bytes[major] == 0x31 ? .known(minor: bytes[minor] - 0x30) : .unknown
+    }
+
+    /// The host of an absolute target, which RFC 9112 §3.2.2 puts above `Host`.
+    private func authority(of target: Range<Int>) -> Range<Int>? {
+        let scheme = "http://".utf8.count
+        let start = target.lowerBound + scheme
+        guard target.count > scheme, HeadBytes.matches(bytes, target.lowerBound..<start, "http://"),
+            case let end = (start..<target.upperBound).first(where: { bytes[$0] == slash })
+                ?? target.upperBound,
+            end > start, HeadBytes.isAuthority(bytes, start..<end)
+        else { return nil }
+        return start..<end
+    }
+
+    /// A method is its name, case and all (RFC 9110 §9.1).
+    private func kind(of range: Range<Int>) -> RequestHead.Method {
+        switch range.count {
+        case 3 where isExactly(range, "GET"): .get
+        case 4 where isExactly(range, "HEAD"): .head
+        default: .other
+        }
+    }
+
+    private func isExactly(_ range: Range<Int>, _ text: StaticString) -> Bool {
+        range.enumerated().allSatisfy { offset, index in bytes[index] == text.utf8Start[offset] }
+    }
+
+    private var space: UInt8 { 0x20 }
+    private var slash: UInt8 { 0x2f }
+}
+
+/// Which bytes may stand where in a head.
+enum HeadBytes {
+    /// Compares without regard to ASCII case; `text` is in lower case.
+    static func matches(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>, _ text: StaticString)
+        -> Bool
+    {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        for (offset, index) in range.enumerated() where lowercased(bytes[index]) != text.utf8Start[offset] {
+            return false
+        }
+        return true
+    }
+
+    /// RFC 9110 §5.6.2.
+    static func isToken(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x23...0x27, 0x2a, 0x2b, 0x2d, 0x2e, 0x5e...0x60,
+            0x7c, 0x7e:
+            true
+        default: false
+        }
+    }
+
+    /// `name`, `name:port` or `[address]:port`, and nothing that a URL would take for a user, a path or a
+    /// query.
+    static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
+        var rest = range
+        if let first = rest.first, bytes[first] == 0x5b {
+            guard let end = rest.first(where: { bytes[$0] == 0x5d }),
+                (first + 1..<end).allSatisfy({
+                    isHexDigit(bytes[$0]) || bytes[$0] == 0x3a || bytes[$0] == 0x2e
+                })
+            else { return false }
+            rest = end + 1..<rest.upperBound
+        } else {
+            rest = rest.drop { isNameByte(bytes[$0]) }
+        }
+        return rest.isEmpty
+            || bytes[rest.lowerBound] == 0x3a && rest.dropFirst().allSatisfy { isDigit(bytes[$0]) }
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
+    static func isHexDigit(_ byte: UInt8) -> Bool {
+        isDigit(byte) || (0x61...0x66).contains(lowercased(byte))
+    }
+
+    static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
+
+    /// RFC 3986 §3.2.2: a registered name.
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x21, 0x24...0x2e, 0x3b, 0x3d, 0x5f, 0x7e: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,187 @@
+internal import Store
+internal import Synchronization
+internal import Web
+
+/// What is held in memory alone, the least recently used out first. Any thread may use it.
+final class BodyShelf: Sendable {
+    private let byteLimit: Int
+    private let contents = Mutex(Contents())
+
+    private struct Contents {
+        var copies: [Key: [Place]] = [:]
+        var byteCount = 0
+        var uses: UInt64 = 0
+    }
+
+    private struct Key: Hashable {
+        let href: String
+        let request: RequestKey
+    }
+
+    private struct Place {
+        var copy: ShelvedCopy
+        var lastUse: UInt64
+    }
+
+    init(byteLimit: Int) { self.byteLimit = byteLimit }
+
+    /// The newest that was given to a request with these fields.
+    func copy(of href: String, request: RequestKey, fields: HTTPFields) -> ShelvedCopy? {
+        contents.withLock { contents in
+            let key = Key(href: href, request: request)
+            guard let index = contents.copies[key]?.lastIndex(where: { $0.copy.suits(fields) }) else {
+                return nil
+            }
+            contents.uses += 1
+            contents.copies[key]?[index].lastUse = contents.uses
+            return contents.copies[key]?[index].copy
+        }
+    }
+
+    /// Takes the place of what was there for such requests. What would fill half of the shelf is not kept.
+    func keep(_ copy: ShelvedCopy) {
+        contents.withLock { contents in
+            Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
+            guard copy.byteCount <= byteLimit / 2 else { return }
+            contents.uses += 1
+            contents.byteCount += copy.byteCount
+            contents.copies[Key(href: copy.href, request: copy.request), default: []].append(
+                Place(copy: copy, lastUse: contents.uses))
+            while contents.byteCount > byteLimit, Self.removeOldest(&contents) {}
+        }
+    }
+
+    func remove(_ href: String, _ request: RequestKey, variant: String) {
+        contents.withLock { Self.remove(&$0, href, request, variant: variant) }
+    }
+
+    /// All of them must be validated before they are used again.
+    func invalidate(_ hrefs: [String]) {
+        contents.withLock { contents in
+            for key in contents.copies.keys where hrefs.contains(key.href) {
+                guard let places = contents.copies[key] else { continue }
+                contents.copies[key] = places.map { place in
+                    var place = place
+                    place.copy.entry.isInvalidated = true
+                    return place
+                }
+            }
+        }
+    }
+
+    private static func remove(
+        _ contents: inout Contents, _ href: String, _ request: RequestKey, variant: String
+    ) {
+        let key = Key(href: href, request: request)
+        guard let places = contents.copies[key] else { return }
+        for place in places where place.copy.variant == variant { contents.byteCount -= place.copy.byteCount }
+        let rest = places.filter { $0.copy.variant != variant }
+        contents.copies[key] = rest.isEmpty ? nil : rest
+    }
+
+    private static func removeOldest(_ contents: inout Contents) -> Bool {
+        let oldest = contents.copies.values.joined().min { $0.lastUse < $1.lastUse }
+        guard let copy = oldest?.copy else { return false }
+        remove(&contents, copy.href, copy.request, variant: copy.variant)
+        return true
+    }
+}
+
+/// A response that is held in memory alone: one that is not to outlive the program, or parts of a body.
+struct ShelvedCopy: Sendable {
+    let href: String
+    let request: RequestKey
+    /// The text of its `VaryKey`.
+    let variant: String
+    var entry: CacheEntry
+    var body: Body
+    /// Somebody's credentials were sent for it.
+    let isPrivate: Bool
+
+    enum Body: Sendable {
+        case whole(LoadedBody)
+        case parts(BodyParts)
+    }
+
+    /// What it takes of the shelf.
+    var byteCount: Int {
+        let held =
+            switch body {
+            case .whole(let body): body.bytes.count
+            case .parts(let parts): parts.byteCount
+            }
+        return held + Self.overhead
+    }
+
+    private static let overhead = 1024
+
+    /// Whether a request with these fields would have got it.
+    func suits(_ fields: HTTPFields) -> Bool {
+        var fields = fields
+        fields.remove("Accept-Encoding")
+        return variant.isEmpty || variant != VaryKey.never && VaryKey(stored: variant).matches(fields)
+    }
+
+    var parts: BodyParts? {
+        if case .parts(let parts) = body { parts } else { nil }
+    }
+}
+
+/// The parts of a body that are held, with their bytes.
+struct BodyParts: Sendable {
+    let held: HeldParts
+    /// One for each of `held.ranges`, in their order.
+    private let pieces: [Piece]
+
+    private struct Piece: Sendable {
+        let range: Range<Int>
+        let bytes: [UInt8]
+    }
+
+    /// What a 206 brings; nil when it does not say which part it is.
+    init?(partial fields: HTTPFields, bytes: [UInt8]) {
+        guard let held = HeldParts(partial: fields, byteCount: bytes.count) else { return nil }
+        self.init(held: held, pieces: held.ranges.map { Piece(range: $0, bytes: bytes) })
+    }
+
+    private init(held: HeldParts, pieces: [Piece]) {
+        self.held = held
+        self.pieces = pieces
+    }
+
+    var byteCount: Int { pieces.reduce(0) { $0 + $1.bytes.count } }
+
+    /// The whole, once there is nothing missing.
+    var whole: [UInt8]? {
+        guard held.isComplete else { return nil }
+        return pieces.first?.bytes ?? []
+    }
+
+    /// Both together; nil when they may be of different versions.
+    func combined(with newer: BodyParts) -> BodyParts? {
+        guard let held = held.combined(with: newer.held) else { return nil }
+        let all = pieces + newer.pieces
+        let joined = held.ranges.map { range in
+            var bytes = [UInt8](repeating: 0, count: range.count)
+            for piece in all where range.overlaps(piece.range) {
+                let start = piece.range.lowerBound - range.lowerBound
+                bytes.replaceSubrange(start..<start + piece.range.count, with: piece.bytes)
+            }
+            return Piece(range: range, bytes: bytes)
+        }
+        return BodyParts(held: held, pieces: joined)
+    }
+
+    /// What a request for one part gets, if all of it is held.
+    func part(_ wanted: ByteRanges) -> (range: ContentRange, bytes: [UInt8])? {
+        guard let total = held.total, held.holds(wanted) else { return nil }
+        let ranges = wanted.resolved(in: total)
+        guard ranges.count == 1, let range = ranges.first,
+            let piece = pieces.first(where: {
+                $0.range.lowerBound <= range.lowerBound && range.upperBound <= $0.range.upperBound
+            })
+        else { return nil }
+        let start = range.lowerBound - piece.range.lowerBound
+        return (ContentRange(range: range, total: total), Array(piece.bytes[start..<start + range.count]))
+    }
+}

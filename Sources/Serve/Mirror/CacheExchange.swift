@@ -1,0 +1,286 @@
+internal import Bundles
+internal import Store
+internal import Web
+
+/// An exchange in which a server may be asked: the larder is a cache (RFC 9111), in whose place a request is
+/// answered by the policy that holds for it.
+struct CacheExchange {
+    private let exchange: Exchange
+    private let loading: Loading
+    private let look: MirrorResponder.Look
+    private let policy: CachePolicy
+    private let rules: SiteRules
+    private let addresses: [String]
+    /// What a server is asked for when nothing is held.
+    private let likeliest: WebURL
+    /// As the page would have sent them on the web.
+    private let fields: HTTPFields
+    /// How near to this machine a server may be that is asked.
+    private let mayReach: ResponseFlags
+    /// It is of the site that is shown to everybody.
+    private let isPublic: Bool
+
+    private var request: Request { exchange.request }
+    private var layout: OriginLayout { exchange.layout }
+    private var asker: Asker { exchange.asker }
+
+    /// Nil where what is held is all that there is.
+    init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
+        guard case .copy(let addresses) = try exchange.place(), !addresses.isEmpty,
+            let url = WebURL(try exchange.likeliest(addresses))
+        else { return nil }
+        let policy = try exchange.policy(at: url, loading)
+        guard policy != .offline else { return nil }
+        let (layout, asker) = (exchange.layout, exchange.asker)
+        // Anybody's page may show a picture of the site that is shown to everybody. All else is for our own
+        // pages.
+        let isPublic =
+            layout.root?.isRoot(url) ?? false
+            && CacheRequest.Method(exchange.request.method).isAnsweredByStored
+        guard isPublic || asker.mayHaveAsked, !Self.isOutOfReach(asker, url, layout) else { return nil }
+        var fields = exchange.fields
+        asker.lead(&fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
+        self.exchange = exchange
+        self.loading = loading
+        self.policy = policy
+        self.addresses = addresses
+        self.fields = fields
+        self.isPublic = isPublic
+        likeliest = url
+        look = try exchange.look()
+        rules = try exchange.rules()
+        mayReach = try Self.mayReach(exchange, url, rules)
+    }
+
+    /// Beside a site at the root, what a browser would refuse by itself elsewhere.
+    private static func isOutOfReach(_ asker: Asker, _ url: WebURL, _ layout: OriginLayout) -> Bool {
+        guard let root = layout.root, !root.isRoot(url) else { return false }
+        return asker.use.isWorker || asker.use.mode == "same-origin" && !asker.origins.contains(url.origin)
+    }
+
+    /// Where the user named the server, it may be anywhere; else as far as the page that asks.
+    private static func mayReach(
+        _ exchange: Exchange, _ url: WebURL, _ rules: SiteRules
+    ) throws(StoreError) -> ResponseFlags {
+        let isNamed = rules.knows(host: url.host) || exchange.layout.root?.isRoot(url) ?? false
+        guard case .page(let origins) = exchange.asker.kind else { return isNamed ? .fromThisMachine : [] }
+        if isNamed, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
+        return try exchange.reach()
+    }
+
+    // MARK: - What is held
+
+    /// What is held for the request, and what the request is to the policies.
+    private struct Held {
+        var copy: FoundCopy?
+        var shelved: ShelvedCopy?
+        /// Either of them, as the policies see it.
+        var entry: CacheEntry?
+        let required: Bundle?
+        var bundle: ShownBundle?
+        let key: RequestKey
+        let request: CacheRequest
+        /// Those of the URL.
+        let rules: CacheRules
+
+        var url: WebURL { request.url }
+    }
+
+    private func held(_ now: HTTPDate) throws(StoreError) -> Held {
+        let method = CacheRequest.Method(request.method)
+        let isRead = method.isAnsweredByStored
+        // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
+        // 9110 §9.3.3). No other method is ever answered by what is held, and POST only where a rule says so.
+        let isRecorded =
+            request.method == "POST" && [.preferCache, .refreshBehind, .auto].contains(policy)
+            && rules.rules(for: likeliest).keepsPosts(to: likeliest)
+        let key = isRead || !isRecorded ? .get : RequestKey(method: request.method, body: request.body.span)
+        var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
+        if isRead || isRecorded {
+            copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
+                // Only those who take what is held, however old, are content with what stands in for it.
+                try finder.find(
+                    addresses, request: key, requestFields: fields,
+                    rules: policy == .preferCache ? rules : nil)
+            }
+            shelved = shelvedCopy(key)
+        }
+        if let found = copy, policy != .preferCache, !found.response.suits(fields) { copy = nil }
+        // What is damaged is loaded again.
+        if try exchange.isDamaged(copy) { copy = nil }
+        let required = isRead ? try exchange.responder.required(addresses, look) : nil
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try exchange.shown(copy, as: required) }
+        if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
+        if shelved?.parts != nil, copy != nil || method != .get { shelved = nil }
+        if shelved != nil { copy = nil }
+        let url = copy?.url ?? shelved.flatMap { WebURL($0.href) } ?? likeliest
+        let cacheRequest = CacheRequest(
+            method: request.method, url: url, fields: fields, isRecorded: isRecorded)
+        let urlRules = rules.rules(for: url)
+        var entry = shelved?.entry ?? copy?.response.cacheEntry(profile: loading.profile, rules: urlRules)
+        if let parts = shelved?.parts, let held = entry, held.answers(cacheRequest, with: parts) {
+            // All that is asked for is there.
+            entry?.isPart = false
+        }
+        return Held(
+            copy: copy, shelved: shelved, entry: entry, required: required, bundle: bundle, key: key,
+            request: cacheRequest, rules: urlRules)
+    }
+
+    private var finder: CopyFinder {
+        CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout, isProxy: true))
+    }
+
+    private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {
+        for address in addresses {
+            guard let href = WebURL(address)?.withoutFragment.href else { continue }
+            if let copy = loading.shelf.copy(of: href, request: key, fields: fields) { return copy }
+        }
+        return nil
+    }
+
+    // MARK: - What is done
+
+    private func action(_ held: Held, _ now: HTTPDate) -> CacheAction {
+        let reachability = loading.reach.reachability(of: held.url.origin, now: now)
+        var action = policy.action(for: held.request, entry: held.entry, reachability: reachability, now: now)
+        if held.required != nil, held.copy != nil, ![.reload, .reloadEndToEnd].contains(policy) {
+            switch action {
+            // As its manifest requires it, it needs no more asking.
+            case _ where held.bundle?.isVerified == true: action = .serve(.fresh)
+            // It is another one than is required by now.
+            case .serve, .serveAndRefresh:
+                if reachability != .unreachable, !held.request.directives.onlyIfCached {
+                    action = .load(adding: [:])
+                }
+            case .validate, .load, .miss: break
+            }
+        }
+        if case .load([:]) = action, !held.request.fields.contains("Range"),
+            let rest = held.shelved?.parts?.held.completion
+        {
+            action = .load(adding: rest)
+        }
+        return action
+    }
+
+    /// Nil when a server is asked first: then `later` gets the reply.
+    func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        let now = loading.now
+        let held = try held(now)
+        switch action(held, now) {
+        case .serve(let hit): return try shown(held, hit, now)
+        case .serveAndRefresh(let hit, let additional):
+            loading.run(job(held, additional)) { _ in }
+            return try shown(held, hit, now)
+        case .validate(let additional), .load(let additional):
+            let isRead = CacheRequest.Method(request.method).isAnsweredByStored
+            if held.copy == nil, isRead, let pasted = exchange.pasted { return exchange.reply(pasted) }
+            try load(held, job(held, additional), now, later)
+            return nil
+        case .miss: return exchange.reply(try exchange.miss(held.url.href))
+        }
+    }
+
+    private func shown(_ held: Held, _ hit: CacheHit, _ now: HTTPDate) throws(StoreError) -> Reply? {
+        guard let entry = held.entry else { return nil }
+        let renderer = exchange.renderer(finder, asked: fields)
+        if let shelved = held.shelved {
+            let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
+                try renderer.answer(shelved, entry, held.request, AnswerSource(hit, []), now)
+            }
+            return answer.map { exchange.reply($0, role: .cache) }
+        }
+        guard var copy = held.copy else { return nil }
+        copy.fields = entry.servedFields(at: now)
+        exchange.context.notes?.made(copy.response.url, at: look.time)
+        let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
+            try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: held.bundle)
+        }
+        return exchange.reply(answer, role: .cache)
+    }
+
+    // MARK: - Asking a server
+
+    private func job(_ held: Held, _ additional: HTTPFields) -> LoadJob {
+        // Whoever keeps all that it can lets the server answer the client's own conditions and ranges;
+        // whoever wants whole pages for later asks for whole pages.
+        let isThrough = policy == .protocol
+        return LoadJob(
+            policy: policy, method: request.method, request: held.request, rules: held.rules, key: held.key,
+            body: Array(request.body), held: held.copy?.response, shelved: held.shelved, entry: held.entry,
+            additional: additional,
+            keepsRange: isThrough && held.copy == nil && !additional.contains("Range"),
+            keepsConditions: isThrough && additional.isEmpty,
+            layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
+            mayReach: mayReach,
+            isNear: asker.isNear(held.url, layout.names), required: held.required)
+    }
+
+    private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {
+        let slot = later.slot()
+        let (asker, origin, layout) = (asker, request.origin, layout)
+        let start = ContinuousClock.now
+        var job = asked
+        // RFC 9110, section 15.2: a client of HTTP/1.0 would take it for the answer. Others' pages learn
+        // nothing early.
+        if !request.head.isOld, isPublic || job.isNear {
+            let fields = AnswerFields(layout: layout, isProxy: true)
+            let url = held.url
+            job.interim = { slot.tell(fields.interim($0, $1, base: url)) }
+        }
+        let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
+            var timing = timing
+            timing.add("load", ContinuousClock.now - start)
+            switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
+            case .given(let lines):
+                slot.give(
+                    Reply(
+                        answer: loaded.answer, ownFields: loaded.ownFields + lines + timing.line, role: .cache
+                    ))
+            case .refused: slot.give(Reply(answer: Exchange.refused(asker)))
+            case .withheld: slot.give(Reply(answer: Exchange.withheld))
+            }
+        }
+        let preflight = Preflight(
+            request.method, fields, to: held.url, asker: asker, layout: layout, mayReach: mayReach)
+        if let preflight {
+            loading.ask(preflight) { [loading, job] isPassed in
+                if isPassed {
+                    loading.run(job, done: conclude)
+                } else {
+                    slot.give(Reply(answer: Exchange.refused(asker)))
+                }
+            }
+            return
+        }
+        var otherwise: (@Sendable () -> Void)?
+        if let entry = held.entry, policy.showsHeld(entry, for: held.request, loading.profile, now),
+            let reply = try shown(held, entry.hit(at: now), now)
+        {
+            otherwise = { slot.give(reply) }
+        }
+        loading.run(job, otherwise: otherwise, done: conclude)
+    }
+}
+
+extension CacheEntry {
+    /// Whether the parts that are held are all that a request asks for.
+    fileprivate func answers(_ request: CacheRequest, with parts: BodyParts) -> Bool {
+        guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }) else { return false }
+        return Preconditions(request.fields).allowsRange(of: validator, date: fields.date("Date"))
+            && parts.part(wanted) != nil
+    }
+}
+
+extension CachePolicy {
+    /// Whether what is held is shown where a server does not answer.
+    fileprivate func showsHeld(
+        _ entry: CacheEntry, for request: CacheRequest, _ profile: CacheProfile, _ now: HTTPDate
+    ) -> Bool {
+        let conclusion = conclusion(
+            of: .unreachable, for: request, entry: entry, wasConditional: false, profile: profile, now: now)
+        if case .stored = conclusion.reply { return true }
+        return false
+    }
+}

@@ -1,0 +1,111 @@
+internal import Store
+internal import Web
+
+/// What answers a request.
+struct FoundCopy {
+    let response: StoredResponse
+    var fields: HTTPFields
+    /// Under which it is held.
+    let url: WebURL
+    /// In what that differs from what was asked for.
+    var change: LookupCandidate.Change = []
+    /// There are others for requests with other fields.
+    let isVariant: Bool
+
+    var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
+}
+
+/// Finds what answers a request: what is held under the very address, else under one that may stand in for
+/// it.
+struct CopyFinder {
+    let reader: StoreReader
+    let fields: AnswerFields
+
+    /// - Parameters:
+    ///   - addresses: the original URLs that the request may mean, the likelier first.
+    ///   - rules: nil leaves out what is held under other addresses.
+    func find(
+        _ addresses: [String], request: RequestKey, requestFields: HTTPFields, rules: SiteRules?
+    ) throws(StoreError) -> FoundCopy? {
+        let urls = addresses.compactMap { WebURL($0) }
+        for url in urls {
+            guard let response = try reader.response(for: url.href, request: request, fields: requestFields)
+            else {
+                continue
+            }
+            let found = try copy(response, url)
+            // What it leads to is held under the other scheme, or not at all.
+            if !leadsBack(found, to: url) { return found }
+        }
+        guard let rules else { return nil }
+        for url in urls {
+            let found = try reader.find(
+                url, request: request, fields: requestFields, rules: rules.rules(for: url))
+            guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
+            var copy = try copy(found.response, held)
+            copy.change = found.change
+            // Two slashed forms that lead to each other would do so for ever.
+            let isCircle = copy.change.contains(.slash) && copy.response.isRedirect
+            if !isCircle, !leadsBack(copy, to: url) { return copy }
+        }
+        return nil
+    }
+
+    private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
+        FoundCopy(
+            response: response, fields: HTTPFields(block: response.fields.utf8.span), url: url,
+            isVariant: try reader.hasVariants(response))
+    }
+
+    private func leadsBack(_ copy: FoundCopy, to url: WebURL) -> Bool {
+        copy.response.isRedirect && fields.isLed(copy.fields, from: copy.url, to: url)
+    }
+}
+
+/// What the users want otherwise than servers say, site by site.
+struct SiteRules {
+    private var byHost: [String: [CacheRules.Rule]] = [:]
+    private var all: [CacheRules.Rule] = []
+    /// The server's own, which count first.
+    private var own: [CacheRules.Rule] = []
+    /// Of the sites that start on a host, their names and where they start.
+    private var starts: [String: [(name: String, start: String)]] = [:]
+
+    init() {}
+
+    /// Reads the rules that each site's settings hold. What is no rule was refused when it was given, and is
+    /// passed over.
+    init(_ sites: [(name: String, start: [String], settings: String)], own: [CacheRules.Rule] = []) {
+        self.own = own
+        for site in sites {
+            let texts =
+                (try? JSONValue.parse(site.settings.utf8.span))?["rules"]?.array?.compactMap(\.string) ?? []
+            let rules = texts.compactMap { try? CacheRules.Rule($0) }
+            all += rules
+            for host in Set(site.start.compactMap { WebURL($0)?.host }) { byHost[host, default: []] += rules }
+            for start in site.start {
+                if let host = WebURL(start)?.host { starts[host, default: []].append((site.name, start)) }
+            }
+        }
+    }
+
+    /// Whether some site starts there: the user named it.
+    func knows(host: String) -> Bool { byHost[host] != nil }
+
+    /// The site whose next visit fetches what was missed there: one that starts on its host, of several the
+    /// one whose start it has most in common with; what pages need, that of the page that asked.
+    func site(bringing href: String, askedBy page: String?, isPage: Bool) -> String? {
+        if let found = WebURL(href).flatMap({ starts[$0.host] }) {
+            func common(_ start: String) -> Int { zip(start.utf8, href.utf8).prefix { $0 == $1 }.count }
+            return found.max { common($0.start) < common($1.start) }?.name
+        }
+        guard !isPage else { return nil }
+        return page.flatMap { WebURL($0) }.flatMap { starts[$0.host]?.first?.name }
+    }
+
+    /// Those of the sites that start on the URL's host; where no site does, everybody's: their pages ask for
+    /// it.
+    func rules(for url: WebURL) -> CacheRules {
+        own.isEmpty && all.isEmpty ? CacheRules() : CacheRules(own + (byHost[url.host] ?? all))
+    }
+}

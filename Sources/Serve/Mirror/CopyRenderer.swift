@@ -1,0 +1,356 @@
+internal import Markup
+internal import Store
+internal import Web
+
+/// Makes a copy ready to be sent: its links lead to the larder, every other byte stays as it was.
+final class CopyRenderer {
+    let finder: CopyFinder
+    let layout: OriginLayout
+    /// Nil where pages do without.
+    let shim: Shim?
+    let verifier: BodyVerifier
+    /// A browser shows it, in a window or a frame; nobody puts it into a document of its own.
+    private let isShown: Bool
+    /// It becomes a service worker.
+    private let isWorker: Bool
+    /// A page puts it on as a style sheet.
+    private let isStyle: Bool
+    private lazy var scanner = LinkScanner()
+    /// What was made is for such a use alone.
+    private(set) var dependsOnUse = false
+
+    init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
+        self.finder = finder
+        self.layout = layout
+        self.shim = shim
+        self.verifier = verifier
+        isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
+        isWorker = asked["Service-Worker"] == "script"
+        isStyle = asked["Sec-Fetch-Dest"] == "style"
+        fields = finder.fields
+    }
+
+    private var fields: AnswerFields
+
+    /// - Parameter bundle: what the copy is by what a manifest requires of it.
+    func answer(
+        _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
+    ) throws(StoreError) -> Answer {
+        // Its relative links would not lead where they should.
+        if copy.change.contains(.slash) { return leading(to: copy, source) }
+        guard let body = copy.response.body else { return bodiless(copy, source) }
+        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body),
+            let table = try links(of: body)
+        else {
+            let text = "What is held of \(copy.url.href) is damaged; prefetch it again.\n"
+            return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
+        }
+        let tag =
+            isRootsWorker(copy.url)
+            ? nil
+            : body.entityTag(
+                type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
+        let format = BodyFormat(form: body.form) ?? .opaque
+        let sharing = copy.sharing
+        if let bundle {
+            if bundle.isVerified, isPristine(format, copy.fields, copy.url) {
+                return try pristine(copy, content, body.byteCount, source, bundle)
+            }
+            if !bundle.isVerified { fields.added = bundle.differingFields }
+        }
+        if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
+            !isRootsWorker(copy.url)
+        {
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+            let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
+        }
+        let bytes = try content.load()
+        if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
+            !isRootsWorker(copy.url)
+        {
+            let patch = try patch(for: bytes, table, copy.url, format)
+            let file = Answer.FileBody(
+                path: path, byteCount: patch.byteCount, patch: patch.isEmpty ? nil : patch.compacted())
+            let ownTag = finder.fields.isProxy && patch.isEmpty ? copy.fields["ETag"] : tag
+            return Answer(
+                status: copy.response.status,
+                fields: fields.fields(
+                    of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: ownTag),
+                file: file, sharing: sharing)
+        }
+        return try answer(
+            status: copy.response.status, copy.fields, copy.url, (bytes, table, format), source, sharing,
+            tag: tag)
+    }
+
+    /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the
+    /// larder all the same.
+    private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
+        let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
+        if isForPages { dependsOnUse = true }
+        return !isRootsWorker(url) && (format.isDocument ? !isShown : !isStyle)
+    }
+
+    private func pristine(
+        _ copy: FoundCopy, _ content: BodyContent, _ byteCount: Int, _ source: AnswerSource,
+        _ bundle: ShownBundle
+    ) throws(StoreError) -> Answer {
+        let sharing = copy.sharing
+        let outgoing =
+            fields.fields(
+                of: copy.fields, base: copy.url, source: source, sharing: sharing, entityTag: bundle.tag)
+            + bundle.fields
+        if case .file(let path) = content {
+            let file = Answer.FileBody(path: path, byteCount: byteCount)
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: sharing)
+        }
+        return Answer(
+            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: sharing)
+    }
+
+    /// Larger bodies are not held: what is replaced of them is, and put in its place whenever they are sent.
+    private static let leastSplicedOnTheWay = 1024 * 1024
+
+    /// What is not in the store: it has just come, or is held in memory alone.
+    func answer(
+        _ status: Int, _ stored: HTTPFields, _ url: WebURL, _ loaded: LoadedBody, _ source: AnswerSource,
+        _ sharing: Sharing, bundle: ShownBundle? = nil
+    ) throws(StoreError) -> Answer {
+        let (format, table) = (loaded.reading.format, loaded.reading.table)
+        if let bundle, bundle.isVerified, isPristine(format, stored, url) {
+            let outgoing =
+                fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
+                + bundle.fields
+            return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
+        }
+        return try answer(
+            status: status, stored, url, (loaded.bytes, table, format), source, sharing, tag: nil)
+    }
+
+    /// What is held in memory alone; nil when the part that the request asks for is not held.
+    func answer(
+        _ copy: ShelvedCopy, _ entry: CacheEntry, _ request: CacheRequest, _ source: AnswerSource,
+        _ now: HTTPDate
+    ) throws(StoreError) -> Answer? {
+        let stored = entry.servedFields(at: now)
+        let sharing = Sharing(loaded: stored, request.url, withCredentials: copy.isPrivate)
+        switch copy.body {
+        case .whole(let body): return try answer(entry.status, stored, request.url, body, source, sharing)
+        case .parts(let parts):
+            guard let wanted = request.fields["Range"].flatMap({ ByteRanges($0) }),
+                let part = parts.part(wanted)
+            else { return nil }
+            var outgoing = fields.fields(
+                of: stored, base: request.url, source: source, sharing: sharing, entityTag: stored["ETag"])
+            outgoing.append(("Content-Range", part.range.text))
+            return Answer(status: 206, fields: outgoing, body: part.bytes, sharing: sharing)
+        }
+    }
+
+    /// The answer to a HEAD.
+    func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
+        let outgoing = fields.fields(
+            of: stored, base: url, source: .loaded, sharing: sharing, entityTag: stored["ETag"])
+        // Its length is told, and it is not sent: nobody opens it.
+        return Answer(
+            status: status, fields: outgoing,
+            file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
+            sharing: sharing)
+    }
+
+    private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
+
+    private func answer(
+        status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: Body, _ source: AnswerSource,
+        _ sharing: Sharing,
+        tag: String?
+    ) throws(StoreError) -> Answer {
+        let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
+        var shown = try patch(for: bytes, body.table, url, body.format).applied(to: bytes)
+        if isRootsWorker(url) { shown = workerGuard(body.bytes) + shown }
+        // The server's own tag is for the server's own bytes.
+        let isSame = finder.fields.isProxy && shown == body.bytes
+        var outgoing = fields.fields(
+            of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
+        if body.table.isTranscoded { outgoing.sayUTF8() }
+        // Else a browser could take what it has of it as a script for it.
+        if isRootsWorker(url) {
+            outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
+        }
+        // A part, or the refusal of one, that the server itself was asked for.
+        if status == 206 || status == 416, let range = stored["Content-Range"] {
+            outgoing.append(("Content-Range", range))
+        }
+        return Answer(status: status, fields: outgoing, body: shown, sharing: sharing)
+    }
+
+    // MARK: - Bodies
+
+    private func links(of body: StoredBody) throws(StoreError) -> LinkTable? {
+        let encoded = try finder.reader.links(of: body)
+        // What is no table is damaged, however it came to be so.
+        return try scanner.table(stored: encoded, form: body.form) { () throws(StoreError) in
+            try finder.reader.content(of: body)?.load()
+        }
+    }
+
+    /// Whether a body goes out with other bytes than came. Only references that name an origin leave their
+    /// own, unless the larder shows it below another path.
+    private func isRewritten(_ table: LinkTable, of url: WebURL) -> Bool {
+        if table.isTranscoded { return true }
+        return layout.keepsPaths(of: url)
+            ? table.occurrences.contains { $0.flags.contains(.namesOrigin) } : !table.occurrences.isEmpty
+    }
+
+    private func isRewritten(_ url: WebURL) throws(StoreError) -> Bool {
+        let candidates = [url.withoutFragment.href]
+        let copy = try finder.find(candidates, request: .get, requestFields: [:], rules: nil)
+        guard let copy, let body = copy.response.body, let table = try links(of: body) else { return false }
+        return isRewritten(table, of: copy.url)
+    }
+
+    /// What becomes of a body's links, and of the marks of a document.
+    ///
+    /// - Parameter source: what the table's ranges count in.
+    private func patch(
+        for source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> Patch {
+        let changes = try changes(of: source, table, url, format)
+        if layout.keepsPaths(of: url) {
+            return Patch(source.span, table, only: .namesOrigin, changes: changes) { _, reference in
+                address(reference, url, table)
+            }
+        }
+        let mapping = MovedReferences(layout: layout, table: table, url: url)
+        return Patch(source.span, table, changes: changes, replacement: mapping.replacement)
+    }
+
+    /// Overwritten, by as many bytes, is what would keep a browser from showing a document here: policies
+    /// that name the network's origins, digests of bodies that are not what they were, since their links are
+    /// rewritten, and what would hide from the larder whose page asks. The shim is put in front of all
+    /// scripts.
+    private func changes(
+        of source: [UInt8], _ table: LinkTable, _ url: WebURL, _ format: BodyFormat
+    ) throws(StoreError) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for mark in table.marks {
+            switch mark.kind {
+            case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
+            case .referrer: changes.append(Patch.Change(at: mark.place, "original"))
+            case .referrerPolicy: changes.append(Patch.Change(at: mark.place, "data-refpolicy"))
+            case .integrity:
+                // Where the body that it speaks of is as it came, the browser goes on checking it.
+                let reference = table.reference(table.occurrences[mark.link], in: source.span)
+                let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+                if let target = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding),
+                    try isRewritten(target)
+                {
+                    changes.append(Patch.Change(at: mark.place, "data-hash"))
+                }
+            case .start, .startIfShown:
+                guard let shim else { continue }
+                if mark.kind == .startIfShown { dependsOnUse = true }
+                guard mark.kind == .start || isShown else { continue }
+                changes.append(Patch.Change(mark.place..<mark.place, shim.tag(format, layout)))
+            }
+        }
+        return changes
+    }
+
+    private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
+
+    /// What a worker of the root has in front, so that it does not stand between other sites and their
+    /// copies.
+    private func workerGuard(_ bytes: [UInt8]) -> [UInt8] {
+        dependsOnUse = true
+        return ShimScript.workerGuard(before: bytes)
+    }
+
+    /// An origin that is written without a slash stays so: scripts compare it with `event.origin`.
+    private func address(_ reference: Span<UInt8>, _ base: WebURL, _ table: LinkTable) -> String? {
+        guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
+            let address = layout.address(of: target)
+        else { return nil }
+        let isBare =
+            target.target == "/" && target.fragment == nil && reference.count > 0
+            && reference[reference.count - 1] != UInt8(ascii: "/")
+        return isBare ? String(address.dropLast()) : address
+    }
+
+    // MARK: - What has no body
+
+    /// A redirect, or what was confirmed not to be there.
+    private func bodiless(_ copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let sharing = copy.sharing
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
+        // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
+        if !copy.response.isTombstone || finder.fields.isProxy {
+            return Answer(status: copy.response.status, fields: outgoing, body: [], sharing: sharing)
+        }
+        let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"
+        return Answer(
+            status: copy.response.status, fields: outgoing.filter { $0.0 != "Content-Type" },
+            body: Array(text.utf8),
+            sharing: sharing)
+    }
+
+    private func leading(to copy: FoundCopy, _ source: AnswerSource) -> Answer {
+        let sharing = copy.sharing
+        return .redirect(
+            to: layout.address(of: copy.url) ?? layout.home,
+            fields: fields.ownFields(source, copy.url, sharing),
+            sharing: sharing)
+    }
+}
+
+/// References of a body that is shown below another path than it had.
+struct MovedReferences {
+    private let layout: OriginLayout
+    private let table: LinkTable
+    private let url: WebURL
+    private let base: WebURL
+    /// Where those addresses are that `url` and `base` stand for.
+    private let localURL: WebURL?
+    private let localBase: WebURL?
+
+    init(layout: OriginLayout, table: LinkTable, url: WebURL) {
+        self.layout = layout
+        self.table = table
+        self.url = url
+        base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        localURL = Self.local(url, layout)
+        localBase = Self.local(base, layout)
+    }
+
+    /// What stands for a reference; nil where it leads to the right place by itself.
+    func replacement(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) -> String? {
+        if occurrence.flags.contains(.isFragment) { return nil }
+        let namesOrigin = occurrence.flags.contains(.namesOrigin)
+        // What may be no address at all is left alone, unless it can be nothing else.
+        if occurrence.flags.contains(.isGuess), !namesOrigin { return nil }
+        let ignoresBase = occurrence.flags.contains(.ignoresBase)
+        let base = ignoresBase ? url : base
+        guard let target = WebURL(utf8: reference, base: base, queryEncoding: table.encoding),
+            let address = layout.address(of: target)
+        else { return nil }
+        if namesOrigin { return address }
+        // Relative to where `codebase` leads, which is an occurrence of its own.
+        if occurrence.flags.contains(.hasCodebase) { return nil }
+        let read = WebURL(
+            utf8: reference, base: ignoresBase ? localURL : localBase, queryEncoding: table.encoding)
+        let wanted = Self.local(target, layout)
+        return read?.href == wanted?.href ? nil : address
+    }
+
+    /// The host does not matter, as long as it is the same for all.
+    private static func local(_ url: WebURL, _ layout: OriginLayout) -> WebURL? {
+        layout.address(of: url).flatMap {
+            WebURL($0, base: WebURL("http://\(layout.authority ?? "larder")/"))
+        }
+    }
+}

@@ -1,0 +1,411 @@
+internal import Bundles
+internal import Store
+internal import Web
+
+/// One request on its way to its reply: its place, then the policy that holds there, then what is found or
+/// loaded, and how that is shown.
+///
+/// What is known of the request is worked out when it is first asked for, and once. It lives as long as the
+/// call that got the request; what a later reply needs is copied.
+final class Exchange {
+    let request: Request
+    let responder: MirrorResponder
+    /// How long the steps took.
+    var timing = ServerTiming()
+    private var looked: MirrorResponder.Look?
+    private var placed: Place?
+    /// As whoever asks sees the larder.
+    private(set) lazy var layout = context.layout.seen(from: request.authority, at: request.targetText)
+    private(set) lazy var fields = request.fields
+    private(set) lazy var asker = Asker(fields, authority: request.authority, layout: layout)
+
+    init(_ request: Request, _ responder: MirrorResponder) {
+        self.request = request
+        self.responder = responder
+    }
+
+    var context: MirrorContext { responder.context }
+
+    /// The store, for as long as the exchange lasts.
+    func look() throws(StoreError) -> MirrorResponder.Look {
+        if let looked { return looked }
+        let look = try responder.look()
+        looked = look
+        return look
+    }
+
+    func place() throws(StoreError) -> Place {
+        if let placed { return placed }
+        let place = try responder.place(authority: request.authority, target: request.targetText, try look())
+        placed = place
+        return place
+    }
+
+    func rules() throws(StoreError) -> SiteRules { try responder.rules(try look()) }
+
+    /// It may be of another site than the root, which has the same origin to a browser.
+    private var mayBeBesideRoot: Bool {
+        context.layout.root != nil && request.target.starts(with: "/-/".utf8)
+    }
+
+    // MARK: - The way
+
+    /// Nil when a server is asked first: then `later` gets the reply.
+    func reply(orLater later: Later) throws(StoreError) -> Reply? {
+        if mayBeBesideRoot, let sealed = try sealing() { return reply(sealed) }
+        if let loading = context.loading, let cached = try CacheExchange(self, by: loading) {
+            return try cached.reply(orLater: later)
+        }
+        return reply(try answer())
+    }
+
+    /// What is held, or ready.
+    private func answer() throws(StoreError) -> Answer {
+        // First: when it cannot be read, what was read before is not so any more.
+        let look = try look()
+        guard request.head.method != .other else { return try find().answer }
+        let (host, target) = (request.host.span, request.target.span)
+        if let known = context.tier.value(for: host, target, now: look.time) { return known }
+        let (answer, url) = try find()
+        if let url {
+            context.tier.keep(
+                answer, byteCount: answer.heldByteCount, id: url, for: host, target, madeIn: look.generation,
+                now: look.time)
+        }
+        return answer
+    }
+
+    /// Beside a site at the root leads a document to where it is known whose its requests are.
+    private func sealing() throws(StoreError) -> Answer? {
+        guard let root = context.layout.root, asker.use.makesDocument, case .copy = try place(),
+            let url = root.addresses(of: request.targetText).first.flatMap({ WebURL($0) }),
+            let address = layout.sealed(url)
+        else { return nil }
+        return .redirect(
+            to: address, fields: layout.commonFields, keepsMethod: true, sharing: Sharing(missing: url))
+    }
+
+    /// The answer, and the number of the URL that it shows when it stays true until the store changes.
+    private func find() throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let isRead = request.head.method != .other
+        let (place, reader) = (try place(), try look().reader)
+        switch place {
+        case .portal:
+            guard isRead else { return (refusal, nil) }
+            return (
+                try responder.portal.answer(request.targetText, accept: request.accept, reader: reader), nil
+            )
+        case .shim:
+            return (isRead ? context.shim?.answer ?? plain(404, "The shim is switched off.") : refusal, nil)
+        case .name(let origin):
+            let name = WebURL(origin).flatMap(layout.name)
+            return (name.map(Shim.nameAnswer) ?? plain(404, "Only http and https origins have names."), nil)
+        case .copy(let addresses) where !addresses.isEmpty: return try show(addresses)
+        case .past(let visit, let addresses) where !addresses.isEmpty:
+            guard try reader.isComplete(visit: visit) else {
+                return (plain(404, "The larder has no visit \(visit) that could be shown."), nil)
+            }
+            return try reader.asOf(visit) { () throws(StoreError) in try show(addresses) }
+        case .copy, .past, .way, .moved, .unknown, .refused: return (elsewhere(place), nil)
+        }
+    }
+
+    /// What is asked for is at another address, or nowhere.
+    private func elsewhere(_ place: Place) -> Answer {
+        switch place {
+        case .way(let url):
+            guard let address = layout.address(of: url) else {
+                return plain(404, "Only http and https are led to.")
+            }
+            return .redirect(
+                to: address, fields: layout.commonFields, keepsMethod: true, sharing: .everybodys)
+        case .moved(let address):
+            return .redirect(to: address, fields: layout.commonFields, keepsMethod: true)
+        case .unknown:
+            return plain(404, "\(request.authority) stands for an origin that the larder does not hold.")
+        case .refused:
+            return plain(421, "\(request.authority) is not served here. The larder is at \(layout.home)")
+        case .copy, .past, .portal, .shim, .name:
+            // Below `/-/`, beside a site at the root.
+            guard let portal = layout.portal else { return plain(404, "There is nothing here.") }
+            return .redirect(to: portal.dropLast() + request.targetText, fields: layout.commonFields)
+        }
+    }
+
+    private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
+        let look = try look()
+        let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
+        let key = RequestKey(method: request.method, body: request.body.span)
+        let rules = try rules()
+        // What is required now says nothing of earlier visits.
+        let required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
+        var copy = try timing.measure("lookup") { () throws(StoreError) in
+            try finder.find(addresses, request: key, requestFields: originalFields, rules: rules)
+        }
+        let bundle = try copy.flatMap { (copy) throws(StoreError) in try shown(copy, as: required) }
+        if let found = copy, !found.change.isEmpty, required != nil, bundle?.isVerified != true { copy = nil }
+        guard let copy else {
+            if let pasted { return (pasted, nil) }
+            return (try miss(try likeliest(addresses)), nil)
+        }
+        _ = try isDamaged(copy)
+        context.notes?.made(copy.response.url, at: look.time)
+        let renderer = renderer(finder, asked: fields)
+        let answer = try timing.measure("splice") { () throws(StoreError) in
+            try renderer.answer(copy, source: .hit(copy.change), bundle: bundle)
+        }
+        // An address that only keeps caches from answering is asked for but once.
+        let isKept =
+            context.verifier.allowsKeeping && key == .get && answer.status != 500 && !copy.isVariant
+            && !renderer.dependsOnUse
+            && copy.change.isDisjoint(with: [.busters, .query, .search])
+        return (answer, isKept ? copy.response.url : nil)
+    }
+
+    // MARK: - Copies
+
+    func renderer(_ finder: CopyFinder, asked: HTTPFields) -> CopyRenderer {
+        CopyRenderer(
+            finder: finder, layout: layout, shim: context.shim, verifier: context.verifier, asked: asked)
+    }
+
+    /// Where bodies are hashed before they are shown. What is found is noted, so that the next who fetches
+    /// mends it.
+    func isDamaged(_ copy: FoundCopy?) throws(StoreError) -> Bool {
+        guard let body = copy?.response.body, let content = try look().reader.content(of: body),
+            try !context.verifier.isWhole(content, body)
+        else { return false }
+        context.notes?.found(damaged: body.sha256)
+        return true
+    }
+
+    /// What a copy is by what is required of it. What only stands in for what was asked for is nothing.
+    func shown(_ copy: FoundCopy, as required: Bundle?) throws(StoreError) -> ShownBundle? {
+        guard let required, let body = copy.response.body, let content = try look().reader.content(of: body)
+        else {
+            return nil
+        }
+        return try ShownBundle(required, body, content)
+    }
+
+    // MARK: - Addresses
+
+    /// The request's fields as the page would have sent them on the web, by which variants are told apart.
+    private var originalFields: HTTPFields {
+        guard fields.contains("Origin"), !asker.isOpaque, let origin = asker.origins.first else {
+            return fields
+        }
+        var original = fields
+        original.set("Origin", origin)
+        return original
+    }
+
+    /// The address that is most likely meant of those that a request may mean. A name stands for http and for
+    /// https: that counts of which anything is held, then what something links to, then the scheme of the
+    /// page that asks.
+    ///
+    /// - Parameter addresses: not empty.
+    func likeliest(_ addresses: [String]) throws(StoreError) -> String {
+        guard context.layout.root == nil, addresses.count > 1, let first = WebURL(addresses[0]),
+            first.scheme == "https",
+            let other = addresses.first(where: { $0.hasPrefix("http:") }),
+            let plainOrigin = WebURL(other)?.origin
+        else { return addresses[0] }
+        let look = try look()
+        if let isPlain = try responder.isPlain(first.origin, plainOrigin, look) {
+            return isPlain ? other : addresses[0]
+        }
+        if try look.reader.knows(first.href) { return addresses[0] }
+        if let url = WebURL(other), try look.reader.knows(url.href) { return other }
+        return try referrer()?.hasPrefix("http:") == true ? other : addresses[0]
+    }
+
+    /// The original URL of the page that asks, when that is held.
+    func referrer() throws(StoreError) -> String? {
+        guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
+        for address in context.names.originals(of: local) {
+            guard let url = WebURL(address) else { continue }
+            if try look().reader.response(for: url.href) != nil { return url.href }
+        }
+        return nil
+    }
+
+    /// An original URL that was pasted behind the address of a site at the root.
+    var pasted: Answer? {
+        guard layout.root != nil,
+            let url = WebURL(String(decoding: request.target.dropFirst(), as: UTF8.self)),
+            let address = layout.address(of: url)
+        else { return nil }
+        return .redirect(to: address, fields: layout.commonFields)
+    }
+
+    // MARK: - Replies
+
+    /// An answer as the page that asks may have it.
+    func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
+        guard request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate else {
+            return Reply(answer: answer, ownFields: timing.line, role: role)
+        }
+        switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
+        case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
+        case .refused: return Reply(answer: Self.refused(asker))
+        case .withheld: return Reply(answer: Self.withheld)
+        }
+    }
+
+    func failure(_ error: StoreError) -> Reply { reply(plain(500, "\(error)")) }
+
+    static let withheld = Answer.text(
+        403,
+        "This was fetched with credentials, and is not shown to other machines; larder serve --show-private shows it.\n",
+        fields: [("Cache-Control", "no-store")])
+
+    /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere
+    /// not even that there is an answer.
+    static func refused(_ asker: Asker) -> Answer {
+        let policy = asker.kind == .outside ? [("Cross-Origin-Resource-Policy", "same-origin")] : []
+        return .text(
+            403, "A page of another site asks for this, which the larder does not show to it.\n",
+            fields: policy + [("Cache-Control", "no-store")])
+    }
+
+    private var refusal: Answer {
+        plain(405, "The larder's own pages answer GET and HEAD.", fields: [("Allow", "GET, HEAD")])
+    }
+
+    private func plain(
+        _ status: Int, _ text: String, fields: [(name: String, value: String)] = [], sharing: Sharing = .own
+    ) -> Answer {
+        .text(status, text + "\n", fields: fields + context.layout.commonFields, sharing: sharing)
+    }
+
+    // MARK: - Misses
+
+    /// Notes what is not held, and says so.
+    func miss(_ address: String) throws(StoreError) -> Answer {
+        let url = WebURL(address)?.href ?? address
+        let look = try look()
+        let referrer = try referrer()
+        // What an earlier visit lacks no later one brings.
+        let isNoted = asker.mayHaveAsked && layout.visit == nil
+        if isNoted {
+            context.notes?.missed(
+                url, method: request.head.method == .other ? request.method : "GET", referrer: referrer,
+                isPage: fields.isNavigation, from: try reach(),
+                origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil,
+                at: look.time)
+        }
+        var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
+        if fields.isNavigation {
+            page.visit = layout.visit
+            page.present = WebURL(url).flatMap(context.layout.address)
+            page.site = try rules().site(bringing: url, askedBy: referrer, isPage: true)
+            page.referrers = try look.reader.fewReferrers(of: url)
+            if let referrer, !page.referrers.contains(referrer) { page.referrers.insert(referrer, at: 0) }
+            page.neighbours = try neighbours(of: url, look.reader)
+        }
+        return page.answer(isNavigation: fields.isNavigation, layout: layout)
+    }
+
+    /// Where the asker's own answers came from, which is as far as it may lead: whoever fetches what it
+    /// names, and whenever.
+    func reach() throws(StoreError) -> ResponseFlags {
+        switch asker.kind {
+        case .person, .portal: return .fromThisMachine
+        case .led, .outside: return []
+        case .page(let origins):
+            for origin in origins {
+                if let flags = try look().reader.leastReach(ofOrigin: origin) { return flags }
+            }
+            return []
+        }
+    }
+
+    /// In the same folder, else on the same origin.
+    private func neighbours(of url: String, _ reader: StoreReader) throws(StoreError) -> [String] {
+        guard let slash = url.lastIndex(of: "/"), let origin = WebURL(url)?.origin else { return [] }
+        let close = try reader.neighbours(of: url, below: String(url[...slash]), count: 4)
+        return try close.isEmpty ? reader.neighbours(of: url, below: origin + "/", count: 4) : close
+    }
+
+    // MARK: - Preflights
+
+    /// What a browser is told that asks whether a page of one origin may send a request to another: by its
+    /// server where one is asked, else by what is held there. Nil leaves it to `reply`.
+    func preflight() throws(StoreError) -> Reply? {
+        guard request.origin != nil, let method = fields["Access-Control-Request-Method"] else { return nil }
+        let addresses: [String]
+        let visit: Int64?
+        switch try place() {
+        case .copy(let held): (addresses, visit) = (held, nil)
+        case .past(let past, let held): (addresses, visit) = (held, past)
+        case .portal, .shim, .name, .way, .moved, .unknown, .refused: return nil
+        }
+        guard !addresses.isEmpty, let url = WebURL(try likeliest(addresses)) else { return nil }
+        if visit == nil, let loading = context.loading, try policy(at: url, loading) != .offline,
+            loading.reach.reachability(of: url.origin, now: loading.now) != .unreachable
+        {
+            return nil
+        }
+        let reader = try look().reader
+        let finder = CopyFinder(reader: reader, fields: AnswerFields(layout: layout))
+        func find() throws(StoreError) -> FoundCopy? {
+            try finder.find(addresses, request: .get, requestFields: originalFields, rules: try rules())
+        }
+        let copy: FoundCopy?
+        if let visit {
+            copy = try reader.isComplete(visit: visit) ? try reader.asOf(visit, find) : nil
+        } else {
+            copy = try find()
+        }
+        guard let copy else {
+            // What it was to be followed by would have been noted.
+            if method == "GET" { _ = try miss(url.href) }
+            return reply(plain(504, "Not in the larder: \(url.href)", sharing: Sharing(missing: url)))
+        }
+        var answered = layout.commonFields + [("Access-Control-Allow-Methods", method)]
+        if let names = fields.combined("Access-Control-Request-Headers") {
+            answered.append(("Access-Control-Allow-Headers", names))
+        }
+        return reply(Answer(status: 204, fields: answered, body: [], sharing: copy.sharing))
+    }
+
+    /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
+    func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
+        if !request.isCrossOrigin, let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) }) {
+            return policy
+        }
+        return try rules().rules(for: url).policy(for: url) ?? loading.policy
+    }
+}
+
+/// How long the steps of making an answer took, for whoever looks into a browser's tools. Nothing of an
+/// answer that was ready.
+struct ServerTiming {
+    private var steps: [(name: StaticString, duration: Duration)] = []
+
+    mutating func add(_ name: StaticString, _ duration: Duration) {
+        steps.append((name, duration))
+    }
+
+    /// Runs a step.
+    mutating func measure<Value, Failure: Error>(
+        _ name: StaticString, _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let start = ContinuousClock.now
+        defer { add(name, ContinuousClock.now - start) }
+        return try body()
+    }
+
+    /// A field line; nothing when there was no step.
+    var line: [UInt8] {
+        guard !steps.isEmpty else { return [] }
+        let words = steps.map { step in
+            let microseconds = Int(step.duration / .microseconds(1))
+            let thousandths = String(microseconds % 1000)
+            let fraction = String(repeating: "0", count: 3 - thousandths.utf8.count) + thousandths
+            return "\(step.name);dur=\(microseconds / 1000).\(fraction)"
+        }
+        return Array("Server-Timing: \(words.joined(separator: ", "))\r\n".utf8)
+    }
+}

@@ -1,0 +1,212 @@
+internal import Bundles
+package import Store
+package import Web
+
+/// A request that a server is to be asked about.
+struct LoadJob: Sendable {
+    let policy: CachePolicy
+    let method: String
+    let request: CacheRequest
+    let rules: CacheRules
+    /// Under which the answer is kept.
+    let key: RequestKey
+    let body: [UInt8]
+    /// What is held for the request, and as the policies see it.
+    let held: StoredResponse?
+    let shelved: ShelvedCopy?
+    let entry: CacheEntry?
+    /// What the action adds to the request: conditions, as a rule.
+    var additional: HTTPFields
+    /// Whether the server is asked by the client's own range, and by its own conditions.
+    var keepsRange: Bool
+    var keepsConditions: Bool
+    let layout: OriginLayout
+    let shim: Shim?
+    let verifier: BodyVerifier
+    let mayReach: ResponseFlags
+    /// No other site's page asks: what is known of the user there may be told.
+    let isNear: Bool
+    /// What a manifest in force requires of what comes.
+    let required: Bundle?
+    /// Told what the server says before its answer.
+    var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
+
+    /// Somebody's credentials go along.
+    var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
+
+    /// Whether the rest is asked for of a body of which parts are held.
+    var isCompletion: Bool { additional.contains("Range") }
+
+    var wasConditional: Bool {
+        additional.contains("If-None-Match") || additional.contains("If-Modified-Since")
+    }
+
+    /// What the server is asked. Nothing in it tells of the larder's own addresses: `Asker.lead` saw to
+    /// those.
+    var upstream: LoadRequest {
+        var fields = upstreamFields
+        for name in Self.ownFields { fields.remove(name) }
+        // A part of what is coded could not be decoded.
+        if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
+        // With a site at the root all origins share one name, and with it the browser's cookies: they are the
+        // site's.
+        if let root = layout.root, !root.isRoot(request.url) {
+            fields.remove("Cookie")
+            fields.remove("Authorization")
+        }
+        return LoadRequest(
+            method: method, url: request.url, fields: fields, body: body, mayReach: mayReach,
+            isAnonymous: !isNear,
+            interim: interim)
+    }
+
+    private var upstreamFields: HTTPFields {
+        request.upstreamFields(additional, keepingRange: keepsRange, keepingConditions: keepsConditions)
+    }
+
+    private static let ownFields = [
+        "Host", "Larder-Policy", "Accept-Encoding", "Content-Length", "Expect",
+    ]
+
+    /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
+    /// asked.
+    var flightKey: String? {
+        guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
+        let authority = (layout.authority ?? "") + layout.folder
+        return """
+            \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
+            \(upstreamFields.block)
+            """
+    }
+
+    /// The same, of which the whole is asked for, whatever is held.
+    var unconditional: LoadJob {
+        var job = self
+        job.additional = [:]
+        (job.keepsRange, job.keepsConditions) = (false, false)
+        return job
+    }
+}
+
+/// What a server is to be asked in a client's stead.
+package struct LoadRequest: Sendable {
+    package let method: String
+    package let url: WebURL
+    package let fields: HTTPFields
+    package let body: [UInt8]
+    /// How near to this machine the server may be, as an answer from there would be marked.
+    package let mayReach: ResponseFlags
+    /// Nothing that is kept of the user's goes along: another site's page asks.
+    package let isAnonymous: Bool
+    /// To be told what comes before the answer, such as 103 Early Hints; nil where nobody wants to know.
+    package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
+}
+
+/// A server's whole answer, without its content coding.
+package struct LoadedResponse: Sendable {
+    package let status: Int
+    package let fields: HTTPFields
+    /// A file belongs to whoever gets the response.
+    package let body: BodyContent
+    package let requestTime: HTTPDate
+    package let responseTime: HTTPDate
+    /// From where it came, and whether somebody's credentials were used.
+    package let flags: ResponseFlags
+
+    package init(
+        status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate,
+        flags: ResponseFlags = []
+    ) {
+        self.flags = flags
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+    }
+}
+
+package enum LoadOutcome: Sendable {
+    case response(LoadedResponse)
+    /// Nothing whole came, and why.
+    case failure(String)
+}
+
+/// Asks a server, without making the caller wait, and completes once, on whichever thread.
+package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
+
+/// What a browser would ask a server before it sends a page's request to another origin, were that not beside
+/// the root, and so the page's own to the browser.
+struct Preflight: Sendable {
+    let request: LoadRequest
+    private let method: String
+    private let names: [String]
+    private let origin: String
+
+    /// Nil where a browser would not ask either.
+    ///
+    /// - Parameter fields: as they are sent to the server.
+    init?(
+        _ method: String, _ fields: HTTPFields, to url: WebURL, asker: Asker, layout: OriginLayout,
+        mayReach: ResponseFlags
+    ) {
+        guard let root = layout.root, !root.isRoot(url), case .none = layout.page, !asker.use.makesDocument,
+            case .page(let origins) = asker.kind, !asker.isOpaque, !origins.contains(url.origin)
+        else { return nil }
+        names = fields.list.map { HTTPGrammar.lowercased($0.name.utf8) }.filter { name in
+            !Self.isBrowsers(name) && !Self.isSafe(name, fields)
+        }.sorted()
+        guard !names.isEmpty || !["GET", "HEAD", "POST"].contains(method) else { return nil }
+        self.method = method
+        origin = fields["Origin"] ?? origins[0]
+        var asked: HTTPFields = [
+            "Origin": origin, "Access-Control-Request-Method": method, "Sec-Fetch-Mode": "cors",
+            "Sec-Fetch-Dest": "empty",
+        ]
+        if let site = fields["Sec-Fetch-Site"] { asked.set("Sec-Fetch-Site", site) }
+        for name in ["User-Agent", "Referer"] {
+            if let value = fields[name] { asked.set(name, value) }
+        }
+        if !names.isEmpty { asked.set("Access-Control-Request-Headers", names.joined(separator: ",")) }
+        request = LoadRequest(
+            method: "OPTIONS", url: url, fields: asked, body: [], mayReach: mayReach, isAnonymous: true)
+    }
+
+    /// Fetch, section 4.8: the request goes without credentials.
+    func isPassed(by outcome: LoadOutcome) -> Bool {
+        guard case .response(let response) = outcome, (200...299).contains(response.status) else {
+            return false
+        }
+        let fields = response.fields
+        let allowed = fields.all("Access-Control-Allow-Origin")
+        guard allowed == ["*"] || allowed == [origin] else { return false }
+        let methods = fields.elements("Access-Control-Allow-Methods").map { String($0) }
+        let known = fields.elements("Access-Control-Allow-Headers").map { HTTPGrammar.lowercased($0.utf8) }
+        return
+            (["GET", "HEAD", "POST"].contains(method) || methods.contains(method) || methods.contains("*"))
+            && names.allSatisfy { known.contains($0) || $0 != "authorization" && known.contains("*") }
+    }
+
+    /// A script may send it anywhere.
+    private static func isSafe(_ name: String, _ fields: HTTPFields) -> Bool {
+        switch name {
+        case "accept", "accept-language", "content-language", "range", "last-event-id": true
+        case "content-type":
+            ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
+                .contains(fields.contentType?.essence)
+        default: false
+        }
+    }
+
+    /// Browsers send it by themselves.
+    private static func isBrowsers(_ name: String) -> Bool {
+        name.hasPrefix("sec-") || name.hasPrefix("if-")
+            || [
+                "host", "origin", "referer", "user-agent", "connection", "cookie", "accept-encoding",
+                "content-length",
+                "cache-control", "pragma", "priority", "upgrade-insecure-requests", "dnt", "te",
+                "transfer-encoding",
+                "expect", "keep-alive", "save-data", "purpose",
+            ].contains(name)
+    }
+}

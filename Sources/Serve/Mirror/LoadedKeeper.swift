@@ -1,0 +1,403 @@
+internal import Glibc
+internal import Markup
+internal import Store
+internal import Web
+
+/// Works out what a server's answer means, changes the store by it, and makes the client's answer. It belongs
+/// to one thread.
+final class LoadedKeeper {
+    let profile: CacheProfile
+    let shelf: BodyShelf
+    private let folder: StoreFolder
+    private let scanner = LinkScanner()
+    private var opened: (reader: StoreReader, writer: StoreWriter)?
+
+    private let sizeLimit: Int64?
+    /// How much was kept since somebody looked how large the larder is.
+    private var keptByteCount: Int64 = 0
+
+    init(_ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, sizeLimit: Int64? = nil) {
+        self.sizeLimit = sizeLimit
+        self.folder = folder
+        self.profile = profile
+        self.shelf = shelf
+    }
+
+    /// Comes before anything is asked: whoever opens a store to write to it clears away what nobody else is
+    /// writing.
+    func open() {
+        // What is wrong with it is told with the first that comes.
+        _ = try? store()
+    }
+
+    /// Nil when the server has to be asked once more, for the whole and without conditions.
+    func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
+        let conclusion = conclusion(Self.cacheOutcome(outcome), of: job, now)
+        do throws(StoreError) {
+            guard case .response(let response) = outcome else {
+                return try reply(to: job, conclusion, outcome, nil, now)
+            }
+            let loaded = try read(response, job)
+            defer { loaded.discard() }
+            let bundle = self.bundle(response, job, loaded)
+            if let mismatch = bundle?.mismatch {
+                // It never takes the place of what is right, nor of what was.
+                let why = "what came is not what its manifest requires: \(mismatch)"
+                let failure = self.conclusion(.unreachable, of: job, now)
+                return try reply(to: job, failure, .failure(why), nil, now)
+            }
+            // What is shown in other bytes than it has cannot be put together of its parts.
+            if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
+            let joined = joined(conclusion, response, loaded, job)
+            if job.isCompletion, response.status == 206, joined == nil { return nil }
+            if let joined { return try reply(to: job, joined, now) }
+            try change(conclusion, job, response, loaded, now)
+            return try reply(to: job, conclusion, outcome, loaded, now, bundle)
+        } catch {
+            opened = nil
+            return LoadedReply(
+                answer: .text(
+                    500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
+                    sharing: Sharing(missing: job.request.url)))
+        }
+    }
+
+    private func conclusion(_ outcome: CacheOutcome, of job: LoadJob, _ now: HTTPDate) -> CacheConclusion {
+        job.policy.conclusion(
+            of: outcome, for: job.request, entry: job.entry, wasConditional: job.wasConditional,
+            profile: profile,
+            rules: job.rules, now: now)
+    }
+
+    /// What has come by what is required of it; nil where nothing is, or nothing whole came.
+    private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
+        guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
+        return ShownBundle(required, loaded.bytes)
+    }
+
+    private static func cacheOutcome(_ outcome: LoadOutcome) -> CacheOutcome {
+        guard case .response(let response) = outcome else { return .unreachable }
+        return .answered(
+            CacheAnswer(
+                status: response.status, fields: response.fields, requestTime: response.requestTime,
+                responseTime: response.responseTime))
+    }
+
+    private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
+        guard response.status != 304, job.method != "HEAD" else {
+            return LoadedBody(content: response.body, bytes: [])
+        }
+        return scanned(response.body, try response.body.load(), response.fields, job)
+    }
+
+    private func scanned(_ content: BodyContent, _ bytes: [UInt8], _ fields: HTTPFields, _ job: LoadJob)
+        -> LoadedBody
+    {
+        LoadedBody(
+            content: content, bytes: bytes,
+            reading: scanner.read(bytes.span, of: job.request.url, as: fields.contentType))
+    }
+
+    // MARK: - Parts
+
+    /// The whole that a part completes.
+    private struct Joined {
+        let entry: CacheEntry
+        let body: LoadedBody
+        let response: LoadedResponse
+    }
+
+    /// Nil when nothing became whole of it.
+    private func joined(
+        _ conclusion: CacheConclusion, _ response: LoadedResponse, _ loaded: LoadedBody, _ job: LoadJob
+    ) -> Joined? {
+        guard case .extend(let entry) = conclusion.change, var copy = job.shelved, let held = copy.parts,
+            let newer = BodyParts(partial: response.fields, bytes: loaded.bytes),
+            let parts = held.combined(with: newer)
+        else { return nil }
+        if let bytes = parts.whole {
+            let whole = entry.completed(byteCount: bytes.count)
+            return Joined(
+                entry: whole, body: scanned(.bytes(bytes), bytes, whole.fields, job), response: response)
+        }
+        copy.entry = entry
+        copy.body = .parts(parts)
+        shelf.keep(copy)
+        return nil
+    }
+
+    private func reply(to job: LoadJob, _ joined: Joined, _ now: HTTPDate) throws(StoreError) -> LoadedReply {
+        try keep(joined.entry, job, .new(try joined.body.newBody(in: folder)), joined.response, now)
+        let answer = try renderer(job).answer(
+            joined.entry.status, joined.entry.servedFields(at: now), job.request.url, joined.body, .loaded,
+            sharing(joined.response, job))
+        return LoadedReply(answer: answer)
+    }
+
+    // MARK: - The store
+
+    private func change(
+        _ conclusion: CacheConclusion, _ job: LoadJob, _ response: LoadedResponse, _ loaded: LoadedBody,
+        _ now: HTTPDate
+    ) throws(StoreError) {
+        // First: what is kept of this very answer is as new as can be.
+        if !conclusion.invalidated.isEmpty {
+            let hrefs = conclusion.invalidated.map(\.href)
+            shelf.invalidate(hrefs)
+            try store().writer.invalidate(hrefs)
+        }
+        switch conclusion.change {
+        case .none, .extend: break
+        case .store(let entry, let policy):
+            let subject = subject(response, job, loaded)
+            guard ResponseInspection.refusingStandIns.accepts(subject),
+                job.rules.refusal(of: subject, byteCount: loaded.bytes.count) == nil, mayKeep(job)
+            else { break }
+            if entry.isPart {
+                guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
+                shelf.keep(shelved(entry, job, .parts(parts)))
+            } else if policy == .memoryOnly {
+                shelf.keep(shelved(entry, job, .whole(loaded.inMemory)))
+            } else if policy == .allowed {
+                let body: NewResponse.Body =
+                    loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
+                try keep(entry, job, body, response, now)
+            }
+        case .update(let entry):
+            if var copy = job.shelved {
+                copy.entry = entry
+                shelf.keep(copy)
+            } else if let held = job.held {
+                try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
+            }
+        }
+    }
+
+    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
+    /// name.
+    private func mayKeep(_ job: LoadJob) -> Bool {
+        job.key == .get || job.layout.root == nil || !job.hasCredentials
+    }
+
+    private func shelved(_ entry: CacheEntry, _ job: LoadJob, _ body: ShelvedCopy.Body) -> ShelvedCopy {
+        ShelvedCopy(
+            href: job.request.url.withoutFragment.href, request: job.key, variant: variant(of: entry, job),
+            entry: entry, body: body, isPrivate: isPrivate(entry.fields, job))
+    }
+
+    private func variant(of entry: CacheEntry, _ job: LoadJob) -> String {
+        VaryKey(decoded: entry.fields, request: job.request.fields)?.text ?? VaryKey.never
+    }
+
+    private func keep(
+        _ entry: CacheEntry, _ job: LoadJob, _ body: NewResponse.Body, _ response: LoadedResponse,
+        _ now: HTTPDate
+    ) throws(StoreError) {
+        var fields = entry.fields
+        // One client's.
+        fields.remove("Set-Cookie")
+        var new = NewResponse(
+            href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
+            role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,
+            fetched: response.responseTime.secondsSinceEpoch, body: body)
+        new.requested = response.requestTime.secondsSinceEpoch
+        new.request = job.key
+        new.type = entry.fields.contentType?.essence
+        new.variant = variant(of: entry, job)
+        new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
+            .union(flags(of: response, job))
+        if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
+        try store().writer.add(
+            loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
+            now: now.secondsSinceEpoch)
+        shelf.remove(new.href, new.request, variant: new.variant)
+        if case .new(let body) = body { makeRoom(for: Int64(body.byteCount)) }
+    }
+
+    /// Now and then. What is needed least goes, as by `larder gc`; while somebody else writes, nothing does.
+    private func makeRoom(for byteCount: Int64) {
+        keptByteCount += byteCount
+        guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
+        keptByteCount = 0
+        guard folder.byteCount > sizeLimit else { return }
+        // Some of it, so that this need not be done again at once.
+        _ = try? opened?.writer.collect(limit: sizeLimit / 10 * 9)
+    }
+
+    private func subject(
+        _ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody
+    ) -> ResponseInspection.Subject {
+        ResponseInspection.Subject(
+            url: job.request.url, status: response.status, fields: response.fields,
+            beginning: Array(loaded.bytes.prefix(4096)))
+    }
+
+    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
+    /// everybody, or gave it for another site's page to show.
+    private func isPrivate(_ fields: HTTPFields, _ job: LoadJob, hasCredentials: Bool = false) -> Bool {
+        guard hasCredentials || job.hasCredentials else { return false }
+        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) {
+            return false
+        }
+        return job.isNear || fields.contains("Access-Control-Allow-Origin")
+    }
+
+    private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
+        var flags = response.flags
+        if flags.contains(.isPrivate) || job.hasCredentials {
+            flags.remove(.isPrivate)
+            if isPrivate(response.fields, job, hasCredentials: true) { flags.insert(.isPrivate) }
+        }
+        if job.request.fields.contains("Origin") { flags.insert(.askedByOrigin) }
+        return flags
+    }
+
+    /// Whoever asked is told what was meant for it.
+    private func sharing(_ response: LoadedResponse, _ job: LoadJob) -> Sharing {
+        Sharing(loaded: response.fields, job.request.url, withCredentials: false)
+    }
+
+    private func store() throws(StoreError) -> (reader: StoreReader, writer: StoreWriter) {
+        if let opened { return opened }
+        let writer = try StoreWriter(folder)
+        let new = (reader: try StoreReader(folder), writer: writer)
+        opened = new
+        return new
+    }
+
+    // MARK: - The answer
+
+    private func renderer(_ job: LoadJob) throws(StoreError) -> CopyRenderer {
+        let fields = AnswerFields(layout: job.layout, isProxy: true)
+        return CopyRenderer(
+            finder: CopyFinder(reader: try store().reader, fields: fields), layout: job.layout,
+            shim: job.shim,
+            verifier: job.verifier, asked: job.request.fields)
+    }
+
+    private func reply(
+        to job: LoadJob, _ conclusion: CacheConclusion, _ outcome: LoadOutcome, _ loaded: LoadedBody?,
+        _ now: HTTPDate,
+        _ bundle: ShownBundle? = nil
+    ) throws(StoreError) -> LoadedReply? {
+        switch conclusion.reply {
+        case .loadAgain: return nil
+        case .gatewayTimeout:
+            let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
+            let text = "\(job.request.url.href) could not be loaded: \(why)\n"
+            let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
+            return LoadedReply(
+                answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
+        case .stored(let entry, let hit):
+            let source = AnswerSource(hit, [])
+            if let shelved = job.shelved {
+                return try renderer(job).answer(shelved, entry, job.request, source, now).map {
+                    LoadedReply(answer: $0)
+                }
+            }
+            guard let held = job.held else { return nil }
+            let copy = FoundCopy(
+                response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
+            return LoadedReply(answer: try renderer(job).answer(copy, source: source))
+        case .received:
+            guard case .response(let response) = outcome, let loaded else { return nil }
+            let renderer = try renderer(job)
+            let answer =
+                job.method == "HEAD"
+                ? renderer.headAnswer(
+                    response.status, response.fields, job.request.url, sharing(response, job))
+                : try renderer.answer(
+                    response.status, response.fields, job.request.url, loaded, .loaded,
+                    sharing(response, job),
+                    bundle: bundle)
+            return LoadedReply(
+                answer: answer, ownFields: cookies(response.fields, job), isShared: conclusion.change != .none
+            )
+        }
+    }
+
+    /// Those of a site at the root are its own; where each origin has a name, so are all others'.
+    private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
+        guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
+        var lines = HTTPFields()
+        for cookie in fields.all("Set-Cookie") {
+            guard let line = SetCookieLine.led(cookie, of: job.request.url, layout: job.layout) else {
+                continue
+            }
+            lines.append("Set-Cookie", line)
+        }
+        return Array(lines.block.utf8)
+    }
+}
+
+/// A body that has just come, with its links.
+struct LoadedBody {
+    let content: BodyContent
+    let bytes: [UInt8]
+    var reading = BodyReading()
+
+    func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
+        try NewBody(
+            content, form: reading.form, title: reading.table.title, links: reading.table.encoded(),
+            in: folder)
+    }
+
+    /// The same, without the file that it may have come in.
+    var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, reading: reading) }
+
+    /// Removes a file that the store did not take.
+    func discard() {
+        if case .file(let path) = content { unlink(path) }
+    }
+}
+
+extension BodyFormat {
+    /// Nothing in it is ever replaced.
+    var isShownAsItIs: Bool { self == .opaque || self == .plainText }
+}
+
+/// A cookie that an origin sets, as the larder's name for the origin can set it.
+enum SetCookieLine {
+    /// With its domain as the larder has that, and without `Secure` unless the cookie's name demands it: the
+    /// larder speaks http. `SameSite=None` is for secure cookies alone. Nil for a cookie that its origin may
+    /// not set.
+    static func led(_ value: String, of url: WebURL, layout: OriginLayout) -> String? {
+        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).map(
+            trimmed)
+        let isBound = parts.first.map { $0.lowercased() }.map {
+            $0.hasPrefix("__secure-") || $0.hasPrefix("__host-")
+        }
+        var kept: [String] = []
+        for (number, part) in parts.enumerated() {
+            let words = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
+            switch number == 0 ? nil : words.first?.lowercased() {
+            case "domain":
+                guard words.count == 2, !words[1].isEmpty else { continue }
+                guard let domain = domain(words[1].lowercased(), of: url.host, layout.names) else {
+                    return nil
+                }
+                if layout.root == nil, let name = domain { kept.append("Domain=\(name)") }
+            case "secure": if isBound ?? false { kept.append(part) }
+            case "samesite": if isBound ?? false || words.last?.lowercased() != "none" { kept.append(part) }
+            default: kept.append(part)
+            }
+        }
+        return kept.joined(separator: "; ")
+    }
+
+    /// The name of a domain; `.some(nil)` where the cookie is its host's alone, nil where it is refused (RFC
+    /// 6265, section 5.3).
+    private static func domain(_ domain: String, of host: String, _ names: OriginNames) -> String?? {
+        let domain = domain.hasPrefix(".") ? String(domain.dropFirst()) : domain
+        guard let url = WebURL("http://\(domain)/") else { return nil }
+        if url.host == host { return names.sharesCookies(host) ? names.name(of: url) : .some(nil) }
+        guard host.hasSuffix("." + url.host), names.isSameSite(host, url.host) else { return nil }
+        return names.name(of: url)
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> String {
+        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        return String(
+            decoding: text.drop(while: isSpace).reversed().drop(while: isSpace).reversed(), as: UTF8.self)
+    }
+}

@@ -1,0 +1,229 @@
+internal import Glibc
+internal import Store
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Answers from servers, and keeps what they say. Any thread may ask; what comes is read, kept and made ready
+/// on a thread of its own, which alone writes.
+final class Loading: Sendable {
+    /// What holds where neither the request nor a rule says otherwise.
+    let policy: CachePolicy
+    let profile: CacheProfile
+    let reach = OriginReach()
+    let shelf: BodyShelf
+    private let load: Load
+    private let clock: @Sendable () -> HTTPDate
+    private let flights = SingleFlight<String, LoadedReply>()
+    private let queue = Inbox<Work>()
+    private let thread: NamedThread
+    private let timer: LoadTimer?
+
+    private typealias Work = @Sendable (LoadedKeeper) -> Void
+
+    /// - Parameter shelfByteLimit: how much is held in memory alone.
+    init(
+        _ folder: StoreFolder, _ options: MirrorOptions, shelfByteLimit: Int, load: @escaping Load
+    ) throws(ServerError) {
+        policy = options.policy
+        profile = options.profile
+        clock = options.clock
+        self.load = load
+        timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
+        let shelf = BodyShelf(byteLimit: shelfByteLimit)
+        self.shelf = shelf
+        let isOpen = Monitor(false)
+        let queue = queue
+        do throws(SystemError) {
+            let (profile, sizeLimit) = (options.profile, options.sizeLimit)
+            thread = try NamedThread.start("larder-load") {
+                let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf, sizeLimit: sizeLimit)
+                keeper.open()
+                isOpen.change { $0 = true }
+                while let work = queue.next() { work(keeper) }
+            }
+            isOpen.wait { $0 ? () : nil }
+        } catch {
+            throw ServerError(error)
+        }
+    }
+
+    var now: HTTPDate { clock() }
+
+    /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called
+    /// meanwhile.
+    func run(
+        _ job: LoadJob, otherwise: (@Sendable () -> Void)?, done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        guard let timer, let otherwise else { return run(job, done: done) }
+        let wait = timer.wait { [reach, clock] in
+            reach.note(job.request.url.origin, answered: false, now: clock())
+            otherwise()
+        }
+        run(job) { reply in
+            timer.end(wait)
+            done(reply)
+        }
+    }
+
+    /// Calls `done` with what came of it, on the thread that made it.
+    func run(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
+        guard let key = job.flightKey else { return start(job, done: done) }
+        let lead = Lead()
+        flights.load(key) { reply in
+            if lead.isTaken { return done(reply) }
+            guard reply.isShared else { return self.start(job, done: done) }
+            done(LoadedReply(answer: reply.answer))
+        } by: { complete in
+            lead.take()
+            start(job, done: complete)
+        }
+    }
+
+    /// Calls `done` with whether the server takes what is to follow.
+    func ask(_ preflight: Preflight, done: @escaping @Sendable (Bool) -> Void) {
+        load(preflight.request) { outcome in done(preflight.isPassed(by: outcome)) }
+    }
+
+    /// Whether somebody's own request is the one that the server is asked.
+    private final class Lead: Sendable {
+        private let flag = Atomic(false)
+
+        var isTaken: Bool { flag.load(ordering: .acquiring) }
+
+        func take() { flag.store(true, ordering: .releasing) }
+    }
+
+    private func start(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
+        load(job.upstream) { outcome in
+            let isAdded = self.queue.put { keeper in self.conclude(job, outcome, keeper, done: done) }
+            if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"))) }
+        }
+    }
+
+    private func conclude(
+        _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
+        done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        switch outcome {
+        case .response: reach.note(job.request.url.origin, answered: true, now: now)
+        case .failure: reach.note(job.request.url.origin, answered: false, now: now)
+        }
+        if let reply = keeper.conclude(job, outcome, now: now) {
+            done(reply)
+        } else {
+            start(job.unconditional, done: done)
+        }
+    }
+
+    /// Returns when what has come is kept. From any other thread, and as often as one likes.
+    func stop() {
+        queue.close()
+        thread.join()
+        timer?.stop()
+    }
+}
+
+/// What came of asking a server, for those who had it asked.
+struct LoadedReply: Sendable {
+    let answer: Answer
+    /// Field lines for the one whose request the server answered: its cookies.
+    var ownFields: [UInt8] = []
+    /// Whether those who asked for the same meanwhile may have it too: what may not be kept is one client's.
+    var isShared = true
+}
+
+/// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may
+/// use it.
+final class OriginReach: Sendable {
+    private let silent = Mutex<[String: HTTPDate]>([:])
+
+    /// How long an origin that did not answer is left alone.
+    private static let pause: Int64 = 30
+    private static let mostOrigins = 1000
+
+    func reachability(of origin: String, now: HTTPDate) -> Reachability {
+        silent.withLock { silent in
+            guard let until = silent[origin] else { return .unknown }
+            if now < until { return .unreachable }
+            silent[origin] = nil
+            return .unknown
+        }
+    }
+
+    func note(_ origin: String, answered: Bool, now: HTTPDate) {
+        silent.withLock { silent in
+            if answered {
+                silent[origin] = nil
+            } else if silent.count < Self.mostOrigins {
+                silent[origin] = now.advanced(bySeconds: Self.pause)
+            }
+        }
+    }
+}
+
+/// Waits for what takes too long, on a thread of its own. Any thread may use it.
+final class LoadTimer: Sendable {
+    private struct Wait {
+        let number: Int
+        let end: ContinuousClock.Instant
+        let body: @Sendable () -> Void
+    }
+
+    private struct State {
+        /// In the order of their numbers, which is that of their ends.
+        var waits: [Wait] = []
+        var last = 0
+        var isStopped = false
+    }
+
+    private let state = Monitor(State())
+    private let time: Duration
+    private let thread: NamedThread
+
+    init(_ time: Duration) throws(ServerError) {
+        self.time = time
+        let state = state
+        do throws(SystemError) {
+            thread = try NamedThread.start("larder-wait") { Self.run(state) }
+        } catch {
+            throw ServerError(error)
+        }
+    }
+
+    /// Calls the body when the time is over, unless the wait has been ended by then.
+    func wait(_ body: @escaping @Sendable () -> Void) -> Int {
+        state.change { state in
+            state.last += 1
+            state.waits.append(Wait(number: state.last, end: .now + time, body: body))
+            return state.last
+        }
+    }
+
+    func end(_ number: Int) {
+        state.change { state in state.waits.removeAll { $0.number == number } }
+    }
+
+    func stop() {
+        state.change { $0.isStopped = true }
+        thread.join()
+    }
+
+    private static func run(_ state: Monitor<State>) {
+        while true {
+            let first: Wait?? = state.wait(atMost: .seconds(3600)) { state -> Wait?? in
+                state.isStopped ? .some(.none) : state.waits.first.map { .some($0) }
+            }
+            guard let known = first else { continue }
+            guard let next = known else { return }
+            // Until its time is over, or it is ended.
+            let due = state.wait(atMost: next.end - .now) { state -> Bool? in
+                if state.isStopped || state.waits.first?.number != next.number { return false }
+                guard next.end <= .now else { return nil }
+                state.waits.removeFirst()
+                return true
+            }
+            if due == true { next.body() }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+internal import Digest
+internal import Synchronization
+internal import Web
+
+/// How origins are named under `localhost`, and back. Any thread may use it.
+///
+/// The registrable domain becomes one label, so that what was one site to a browser is one still, and what
+/// was another is another: cookies, `SameSite` and `document.domain` end where they ended.
+/// `https://www.bbc.co.uk` is `www.bbc-co-uk.localhost`, dots being dashes and dashes doubled; a port that is
+/// not the scheme's own is a label in front (`http://127.0.0.1:9000` is `port-9000.127-0-0-1.localhost`), and
+/// `http://[2001:db8::1]` is `ipv6-2001-db8--1.localhost`. Labels are read back by themselves; what would be
+/// read as something else, or is too long for a label, gets a digest in its place, which is known again once
+/// its origin has been named or `learn`ed.
+///
+/// In an earlier visit, `https://www.bbc.co.uk` is `www.visit-7-bbc-co-uk.localhost`: to a browser it is
+/// another site than the one of now, and as far from its neighbours in that visit as it was.
+final class OriginNames: Sendable {
+    /// By the system's list of public suffixes.
+    static let system = OriginNames(suffixes: .system)
+
+    /// What stands behind a name below `localhost`.
+    enum Reading: Equatable {
+        /// The origins that it stands for, the likelier first.
+        case origins([String])
+        /// An origin has this name for another one: an earlier larder gave it, or somebody wrote it.
+        case alias(of: String)
+        /// It has a digest that nobody has named yet.
+        case unknownDigest
+    }
+
+    private let suffixes: PublicSuffixes
+    private let memory = Mutex(Memory())
+
+    private struct Memory {
+        /// Names of hosts with their ports, since pages name few hosts often.
+        var names: [String: String] = [:]
+        /// What was digested, by its label.
+        var digested: [String: String] = [:]
+    }
+
+    private static let mostRemembered = 20_000
+    private static let suffix = ".localhost"
+    /// RFC 1035, section 2.3.4.
+    private static let longestLabel = 63
+    private static let longestName = 253
+
+    init(suffixes: PublicSuffixes) { self.suffixes = suffixes }
+
+    // MARK: - Names
+
+    /// The name under which an http or https URL's origin is served, without the server's port. Nil for other
+    /// schemes.
+    func name(of url: WebURL) -> String? {
+        guard url.isHTTP, !url.host.isEmpty else { return nil }
+        return name(host: url.host, port: url.port)
+    }
+
+    /// The same in a visit; nil where the name would be too long.
+    func name(of url: WebURL, in visit: Int64?) -> String? {
+        guard let visit else { return name(of: url) }
+        guard let name = name(of: url) else { return nil }
+        let labels = name.dropLast(Self.suffix.utf8.count)
+        let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
+        let prefix = "\(Self.visitPrefix)\(visit)-"
+        var label = String(labels[start...])
+        if prefix.utf8.count + label.utf8.count > Self.longestLabel { label = digest(site(of: url.host)) }
+        let whole = labels[..<start] + prefix + label + Self.suffix
+        return whole.utf8.count <= Self.longestName ? String(whole) : nil
+    }
+
+    /// The visit in whose names it is, and the name that it would have now; nil for a name of now.
+    static func visit(in name: String) -> (number: Int64, name: String)? {
+        guard name.hasSuffix(suffix) else { return nil }
+        let labels = name.dropLast(suffix.utf8.count)
+        let start = labels.lastIndex(of: ".").map { labels.index(after: $0) } ?? labels.startIndex
+        let label = labels[start...]
+        guard label.hasPrefix(visitPrefix) else { return nil }
+        let digits = label.dropFirst(visitPrefix.utf8.count).prefix { $0 != "-" }
+        guard (1...15).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            digits.utf8.first != UInt8(ascii: "0"), let number = Int64(digits)
+        else { return nil }
+        let rest = label.dropFirst(visitPrefix.utf8.count + digits.utf8.count)
+        guard rest.utf8.count > 1 else { return nil }
+        return (number, labels[..<start] + rest.dropFirst() + suffix)
+    }
+
+    /// Whether a browser takes two hosts for one site, whatever their ports.
+    func isSameSite(_ host: String, _ other: String) -> Bool {
+        host == other || site(of: host) == site(of: other)
+    }
+
+    /// Whether there may be others below the host that it shares cookies with: an address has none, nor has a
+    /// public suffix.
+    func sharesCookies(_ host: String) -> Bool {
+        suffixes.registrableDomain(of: host) != nil && !suffixes.isEmpty
+    }
+
+    private func name(host: String, port: Int?) -> String {
+        let key = port.map { "\(host):\($0)" } ?? host
+        if let known = memory.withLock({ $0.names[key] }) { return known }
+        let name = (port.map { "port-\($0)." } ?? "") + labels(of: host) + Self.suffix
+        memory.withLock { memory in
+            if memory.names.count < Self.mostRemembered { memory.names[key] = name }
+        }
+        return name
+    }
+
+    /// Where no list of suffixes is to be had, each host is a site: nobody is taken for a neighbour who is
+    /// none.
+    private func site(of host: String) -> String {
+        guard !suffixes.isEmpty, !host.hasSuffix(".") else { return host }
+        return suffixes.registrableDomain(of: host) ?? host
+    }
+
+    private func labels(of host: String) -> String {
+        let site = site(of: host)
+        var label = Self.label(of: site)
+        // What begins as a visit's name does would be read as one.
+        let isRead =
+            label.utf8.count <= Self.longestLabel && Self.site(from: label) == site && !Self.isDigest(label)
+            && Self.visit(in: label + Self.suffix) == nil
+        if !isRead { label = digest(site) }
+        guard host.utf8.count > site.utf8.count else { return label }
+        let sub = host.dropLast(site.utf8.count + 1)
+        let whole = "\(sub).\(label)"
+        // What begins as a port or a digest does would be read as one.
+        let isPlain = Self.port(whole[...]) == nil && !Self.isDigest(Self.firstLabel(sub))
+        let fits = whole.utf8.count + Self.suffix.utf8.count + "port-65535.".utf8.count <= Self.longestName
+        return isPlain && fits ? whole : "\(digest(String(sub))).\(label)"
+    }
+
+    /// One label for a registrable domain or an address. It must not begin as internationalised labels do:
+    /// browsers would decode it.
+    private static func label(of site: String) -> String {
+        var bytes: [UInt8] = []
+        if site.utf8.first == UInt8(ascii: "[") {
+            bytes = Array(ipv6Prefix.utf8) + site.utf8.dropFirst().dropLast().map { $0 == colon ? dash : $0 }
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        for byte in site.utf8 {
+            switch byte {
+            case dot: bytes.append(dash)
+            case dash: bytes += [dash, dash]
+            default: bytes.append(byte)
+            }
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.hasPrefix("xn--") ? "-" + text : text
+    }
+
+    // MARK: - And back
+
+    func reading(_ name: String) -> Reading? {
+        if let (visit, present) = Self.visit(in: name) {
+            let reading = reading(present)
+            let origins: [String]
+            switch reading {
+            case .origins(let known): origins = known
+            // Where there is no room for the label beside the visit, a digest stands for it.
+            case .alias(let origin): origins = WebURL(origin).map { Self.origins($0.host, $0.port) } ?? []
+            case .unknownDigest, nil: return reading
+            }
+            guard let url = origins.first.flatMap({ WebURL($0 + "/") }), self.name(of: url, in: visit) == name
+            else {
+                return nil
+            }
+            return .origins(origins)
+        }
+        guard name.utf8.count > Self.suffix.utf8.count, name.hasSuffix(Self.suffix) else { return nil }
+        let labels = name.dropLast(Self.suffix.utf8.count)
+        let port = Self.port(labels)
+        let host = self.host(port.map { labels.dropFirst("port-\($0).".utf8.count) } ?? labels)
+        switch host {
+        case .host(let host) where Self.isHost(host) && self.name(host: host, port: port) == name:
+            return .origins(Self.origins(host, port))
+        case .unknownDigest: return .unknownDigest
+        case .host(let host):
+            if let (host, port) = Self.earlier(labels), Self.isHost(host) {
+                return .alias(of: Self.origins(host, port)[0])
+            }
+            return Self.isHost(host) ? .alias(of: Self.origins(host, port)[0]) : nil
+        }
+    }
+
+    /// Names digested labels, so that they are known again.
+    func learn(_ origin: String) { _ = WebURL(origin).flatMap(name) }
+
+    private enum FoundHost {
+        case host(String)
+        case unknownDigest
+    }
+
+    private func host(_ labels: Substring) -> FoundHost {
+        let dot = labels.lastIndex(of: ".")
+        let label = String(dot.map { labels[labels.index(after: $0)...] } ?? labels)
+        var sub = dot.map { String(labels[..<$0]) }
+        var site: String? = Self.site(from: label)
+        memory.withLock { memory in
+            if Self.isDigest(label) { site = memory.digested[label] }
+            if let known = sub, Self.isDigest(known) { sub = memory.digested[known] ?? "" }
+        }
+        guard let site, sub?.isEmpty != true else { return .unknownDigest }
+        return .host(sub.map { "\($0).\(site)" } ?? site)
+    }
+
+    private static func site(from label: String) -> String {
+        if label.hasPrefix(ipv6Prefix) {
+            let address = label.dropFirst(ipv6Prefix.utf8.count).utf8.map { $0 == dash ? colon : $0 }
+            let host = "[\(String(decoding: address, as: UTF8.self))]"
+            if isHost(host) { return host }
+        }
+        var bytes: [UInt8] = []
+        var rest = Array(label.utf8)[...]
+        if rest.starts(with: "-xn--".utf8) { rest.removeFirst() }
+        while let byte = rest.popFirst() {
+            if byte != dash {
+                bytes.append(byte)
+            } else if rest.first == dash {
+                rest.removeFirst()
+                bytes.append(dash)
+            } else {
+                bytes.append(dot)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The likelier first; a scheme's own port is written as none.
+    private static func origins(_ host: String, _ port: Int?) -> [String] {
+        switch port {
+        case nil: ["https://\(host)", "http://\(host)"]
+        case 80: ["https://\(host):80"]
+        case 443: ["http://\(host):443"]
+        case let port?: ["http://\(host):\(port)", "https://\(host):\(port)"]
+        }
+    }
+
+    /// As the URL standard would have written it.
+    private static func isHost(_ host: String) -> Bool {
+        guard !host.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "@") }) else {
+            return false
+        }
+        return WebURL("http://\(host)/").map { $0.host == host && $0.port == nil && !$0.hasCredentials }
+            ?? false
+    }
+
+    /// The `9000` of a first label `port-9000` that others follow.
+    private static func port(_ labels: Substring) -> Int? {
+        let first = firstLabel(labels)
+        guard first.hasPrefix("port-"), first.endIndex < labels.endIndex else { return nil }
+        return port(of: first.dropFirst("port-".utf8.count))
+    }
+
+    private static func port(of digits: Substring) -> Int? {
+        guard (1...5).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            digits.utf8.first != UInt8(ascii: "0"), let port = Int(digits), port <= 65535
+        else { return nil }
+        return port
+    }
+
+    private static func firstLabel(_ labels: some StringProtocol) -> Substring {
+        Substring(labels.prefix { $0 != "." })
+    }
+
+    // MARK: - Digests
+
+    private static let visitPrefix = "visit-"
+    private static let digestPrefix = "hash-"
+    private static let digestCharacters = 26
+
+    /// 130 bits of SHA-256, so that no two that anybody can make are alike.
+    private func digest(_ text: String) -> String {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
+        var (bits, count) = (UInt32(0), 0)
+        var characters: [UInt8] = []
+        for byte in DigestStream.digest(.sha256, of: Array(text.utf8).span).bytes {
+            (bits, count) = (bits << 8 | UInt32(byte), count + 8)
+            while count >= 5 {
+                count -= 5
+                characters.append(alphabet[Int(bits >> UInt32(count) & 31)])
+            }
+        }
+        let label =
+            Self.digestPrefix + String(decoding: characters.prefix(Self.digestCharacters), as: UTF8.self)
+        memory.withLock { memory in
+            if memory.digested.count < Self.mostRemembered { memory.digested[label] = text }
+        }
+        return label
+    }
+
+    private static func isDigest(_ label: some StringProtocol) -> Bool {
+        label.utf8.count == digestPrefix.utf8.count + digestCharacters && label.hasPrefix(digestPrefix)
+            && label.utf8.dropFirst(digestPrefix.utf8.count).allSatisfy {
+                (0x61...0x7a).contains($0) || (0x32...0x37).contains($0)
+            }
+    }
+
+    // MARK: - Names of earlier larders
+
+    /// `example.com--8443.localhost` and `2001-db8--1.ipv6.localhost`, as they were until version 0.1. Nil
+    /// for what is read alike by now, but for being another name.
+    private static func earlier(_ labels: Substring) -> (host: String, port: Int?)? {
+        var host = labels
+        var port: Int?
+        if let dashes = host.utf8.lastIndex(of: dash), dashes > host.startIndex,
+            host[..<dashes].utf8.last == dash,
+            let number = self.port(of: host[host.utf8.index(after: dashes)...])
+        {
+            host = host[..<dashes].dropLast()
+            port = number
+        }
+        if host.hasSuffix(".ipv6") {
+            let address = host.dropLast(".ipv6".utf8.count).utf8.map { $0 == dash ? colon : $0 }
+            return ("[\(String(decoding: address, as: UTF8.self))]", port)
+        }
+        return port == nil || host.isEmpty ? nil : (String(host), port)
+    }
+
+    private static let ipv6Prefix = "ipv6-"
+    private static let colon = UInt8(ascii: ":")
+    private static let dash = UInt8(ascii: "-")
+    private static let dot = UInt8(ascii: ".")
+}

@@ -1,0 +1,165 @@
+internal import Store
+internal import Synchronization
+internal import System
+
+/// What the server threads have noted since somebody last took the notes. Any thread may use it.
+final class ServingNotes: Sendable {
+    struct Notes {
+        /// When copies were made ready, by the numbers of their URLs, in seconds of `SystemClock`. Who
+        /// answers from memory notes nothing: the tier knows.
+        var made: [Int64: Int64] = [:]
+        /// By method and address; their times are of `SystemClock` too.
+        fileprivate(set) var misses: [String: Miss] = [:]
+        fileprivate var missByteCount = 0
+        /// By their digests.
+        fileprivate(set) var damaged: Set<[UInt8]> = []
+    }
+
+    private let notes = Mutex(Notes())
+
+    /// What can be asked for has no bound but these.
+    private static let mostMade = 100_000
+    private static let longestAddress = 4096
+    private static let mostMissBytes = 4 * 1024 * 1024
+
+    func made(_ url: Int64, at now: Int64) {
+        notes.withLock { notes in
+            if notes.made.count < Self.mostMade { notes.made[url] = now }
+        }
+    }
+
+    func found(damaged sha256: [UInt8]) {
+        notes.withLock { notes in
+            if notes.damaged.count < Self.mostMade { notes.damaged.insert(sha256) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - from: from where the page came that asks; `.fromThisMachine` where a person does.
+    ///   - origin: the original origin of a page that asks by CORS.
+    func missed(
+        _ url: String, method: String, referrer: String?, isPage: Bool, from: ResponseFlags = [],
+        origin: String? = nil,
+        at now: Int64
+    ) {
+        guard url.utf8.count <= Self.longestAddress, method.utf8.count <= 32 else { return }
+        let referrer = referrer.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        let origin = origin.flatMap { $0.utf8.count <= Self.longestAddress ? $0 : nil }
+        let miss = Miss(
+            href: url, method: method, referrer: referrer, isPage: isPage, from: from, origin: origin,
+            first: now,
+            last: now)
+        notes.withLock { notes in
+            let key = "\(method) \(url)"
+            if notes.misses[key] != nil {
+                notes.misses[key]?.add(miss)
+            } else if notes.missByteCount < Self.mostMissBytes {
+                notes.missByteCount += 2 * url.utf8.count + (referrer?.utf8.count ?? 0) + 200
+                notes.missByteCount += origin?.utf8.count ?? 0
+                notes.misses[key] = miss
+            }
+        }
+    }
+
+    /// - Parameter withMade: else when copies were made stays, for later.
+    func take(withMade: Bool) -> Notes {
+        notes.withLock { notes in
+            var taken = notes
+            notes = Notes()
+            if !withMade { swap(&notes.made, &taken.made) }
+            return taken
+        }
+    }
+}
+
+/// Writes down what was served and what was missed: what is served often is evicted last, and what was missed
+/// is fetched at the next prefetch.
+final class NoteKeeper: Sendable {
+    private let folder: StoreFolder
+    private let notes: ServingNotes
+    private let tier: MemoryTier<Answer>
+    private static let secondsBetweenLooks: Int64 = 60
+
+    /// Up to when the tier's uses are written.
+    private let lastLook: Mutex<Int64>
+
+    init(_ folder: StoreFolder, notes: ServingNotes, tier: MemoryTier<Answer>) {
+        self.folder = folder
+        self.notes = notes
+        self.tier = tier
+        lastLook = Mutex(SystemClock.seconds())
+    }
+
+    /// Writes the misses, and once in a while what was served: a process that is killed loses no more than a
+    /// moment of the first, and a little of the second, which nobody asked for.
+    ///
+    /// - Parameter isLast: all that there is.
+    func write(isLast: Bool) {
+        let now = SystemClock.seconds()
+        var since: Int64?
+        lastLook.withLock { last in
+            guard isLast || now - last >= Self.secondsBetweenLooks else { return }
+            since = last
+            last = now
+        }
+        var taken = notes.take(withMade: since != nil)
+        if let since {
+            for use in tier.uses(since: since) {
+                taken.made[use.id] = max(taken.made[use.id] ?? 0, use.lastUse)
+            }
+        }
+        guard !taken.made.isEmpty || !taken.misses.isEmpty || !taken.damaged.isEmpty else { return }
+        // Seconds since 1970 at the start of the other clock.
+        let epoch = SystemClock.secondsSinceEpoch() - now
+        do throws(StoreError) {
+            // Opened each time: another store may have taken the place of the one before.
+            let book = try NoteBook(folder)
+            try book.note(served: taken.made.map { ($0.key, epoch + $0.value) })
+            if !taken.damaged.isEmpty { try book.note(damaged: Array(taken.damaged)) }
+            try book.note(
+                misses: taken.misses.values.map { miss in
+                    var miss = miss
+                    miss.first += epoch
+                    miss.last += epoch
+                    return miss
+                })
+        } catch {
+            // Whoever may not write to the store, or cannot now, serves it all the same; there is nobody to
+            // tell.
+        }
+    }
+}
+
+/// A thread that does something once in a while, and once more before it ends.
+final class Housekeeping: Sendable {
+    private let stopSignal: StopSignal
+    private let thread: NamedThread
+
+    init(everySeconds pause: Int32, _ work: @escaping @Sendable (_ isLast: Bool) -> Void) throws(ServerError) {
+        do throws(SystemError) {
+            let signal = try StopSignal()
+            stopSignal = signal
+            thread = try NamedThread.start("larder-notes") {
+                var isStopped = false
+                while !isStopped {
+                    // An interrupted wait does the work a little early.
+                    isStopped = signal.wait(milliseconds: pause * 1000)
+                    work(isStopped)
+                }
+            }
+        } catch {
+            throw ServerError(error)
+        }
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Returns when the work has been done for the last time. From any other thread, and as often as one
+    /// likes.
+    func stop() {
+        stopSignal.give()
+        thread.join()
+    }
+}

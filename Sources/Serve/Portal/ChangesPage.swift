@@ -1,0 +1,178 @@
+internal import Store
+internal import Web
+
+/// What changed of a site between two of its visits.
+struct ChangesPage: PortalPage {
+    enum Kind: String, CaseIterable {
+        case added
+        case changed
+        case gone
+        case moved
+    }
+
+    let site: Site
+    let from: Visit?
+    let to: Visit?
+    /// Nil where there is nothing to compare, or too much to do it here.
+    let difference: VisitDifference?
+    /// Nil for the beginning of each list.
+    let kind: Kind?
+    let page: Int
+    let section = PortalSection.sites
+
+    /// The visits are those with these numbers, or the one that is served and the one before it.
+    init(
+        _ site: Site, from first: Int64?, to second: Int64?, kind: Kind?, page: Int, _ reader: StoreReader
+    ) throws(StoreError) {
+        self.site = site
+        self.kind = kind
+        self.page = max(0, min(page, 1_000_000))
+        let visits = site.visits
+        let to = visits.first { $0.id == second ?? site.published } ?? visits.last
+        let before = visits.last { visit in visit.id < (to?.id ?? 0) }
+        let from = visits.first { $0.id == first } ?? before
+        (self.from, self.to) = (from, to)
+        guard let from, let to, from != to, !Self.isLarge(site) else {
+            difference = nil
+            return
+        }
+        difference = try reader.difference(from: from.id, to: to.id)
+    }
+
+    private static func isLarge(_ site: Site) -> Bool {
+        site.visits.reduce(0) { $0 + $1.responseCount } > PortalLimits.compared
+    }
+
+    let title = "Changes between visits"
+
+    func trail(_ context: PortalContext) -> [(text: String, address: String)] {
+        [("Sites", context.links.home), (site.name, context.links.site(site.id))]
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let from, let to, from != to else {
+            html.element(
+                "p", text: "There is only one visit. Prefetch the site again to have something to compare.")
+            return
+        }
+        writeForm(to: &html, context)
+        guard let difference else {
+            html.element("p", text: "These visits are too large to be compared here. In a terminal:")
+            html.element(
+                "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
+            return
+        }
+        guard !difference.isEmpty else {
+            html.element("p", text: "Visit \(to.id) shows just what visit \(from.id) did.")
+            return
+        }
+        html.element("dl", ["class": "facts"]) { html in
+            for kind in Kind.allCases {
+                html.fact(Self.name(kind), Wording.grouped(difference.count(kind)))
+            }
+        }
+        for kind in Kind.allCases where self.kind == nil || self.kind == kind {
+            write(kind, difference, to: &html, context)
+        }
+    }
+
+    private func writeForm(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element(
+            "form", ["class": "find", "method": "get", "action": context.links.changes(of: site.id)]
+        ) { html in
+            choice("from", "From visit", from, to: &html)
+            choice("to", "To visit", to, to: &html)
+            html.element("button", ["type": "submit"], text: "Compare")
+        }
+    }
+
+    private func choice(_ name: String, _ label: String, _ chosen: Visit?, to html: inout HTMLWriter) {
+        html.element("div", ["class": "field"]) { html in
+            html.element("label", ["for": name], text: label)
+            html.element("select", ["id": name, "name": name]) { html in
+                for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
+                    let words = "\(visit.id), \(Wording.moment(visit.started))"
+                    html.element(
+                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil],
+                        text: words)
+                }
+            }
+        }
+    }
+
+    private static func name(_ kind: Kind) -> String {
+        switch kind {
+        case .added: "Added"
+        case .changed: "Changed"
+        case .gone: "Gone"
+        case .moved: "Moved"
+        }
+    }
+
+    private func write(
+        _ kind: Kind, _ difference: VisitDifference, to html: inout HTMLWriter, _ context: PortalContext
+    ) {
+        let count = difference.count(kind)
+        guard count > 0 else { return }
+        html.element("h2", text: "\(Self.name(kind)): \(Wording.grouped(count))")
+        let length = self.kind == nil ? PortalLimits.lines : PortalLimits.lines * 4
+        let start = self.kind == nil ? 0 : min(page * length, count)
+        html.element("ul", ["class": "list"]) { html in
+            for place in start..<min(start + length, count) {
+                html.element("li") { html in
+                    let (href, target) = difference.line(kind, place)
+                    html.link(context.links.details(href), ["class": "url"]) { $0.address(href) }
+                    guard let target else { return }
+                    html.text("is now at")
+                    html.link(context.links.details(target), ["class": "url"]) { $0.address(target) }
+                }
+            }
+        }
+        guard start + length < count else { return }
+        let next = self.kind == nil ? 0 : page + 1
+        let address = context.links.changes(
+            of: site.id, from: from?.id, to: to?.id, kind: kind.rawValue, page: next)
+        html.next(address, self.kind == nil ? "All \(Wording.grouped(count))" : "More")
+    }
+
+    func write(to json: inout JSONWriter, _ context: PortalContext) {
+        json.member("site", site.name)
+        json.member("from", from?.id)
+        json.member("to", to?.id)
+        json.member("compared", difference != nil)
+        guard let difference else { return }
+        json.member("added", difference.added)
+        json.member("changed", difference.changed)
+        json.member("gone", difference.gone)
+        json.member("moved") { list in
+            list.array { array in
+                for move in difference.moved {
+                    array.object { object in
+                        object.member("from", move.from)
+                        object.member("to", move.to)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension VisitDifference {
+    fileprivate func count(_ kind: ChangesPage.Kind) -> Int {
+        switch kind {
+        case .added: added.count
+        case .changed: changed.count
+        case .gone: gone.count
+        case .moved: moved.count
+        }
+    }
+
+    fileprivate func line(_ kind: ChangesPage.Kind, _ place: Int) -> (href: String, target: String?) {
+        switch kind {
+        case .added: (added[place], nil)
+        case .changed: (changed[place], nil)
+        case .gone: (gone[place], nil)
+        case .moved: (moved[place].from, moved[place].to)
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import Store
+internal import Web
+
+/// What the larder holds, site by site.
+struct HomePage: PortalPage {
+    let sites: [SiteFacts]
+    let title = "Larder"
+    let section = PortalSection.sites
+
+    init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+        var sites: [SiteFacts] = []
+        var limit = PortalLimits.neededURLs
+        for site in try memory.sites(reader) {
+            let facts = try SiteFacts(site, reader, memory, limit: limit)
+            limit -= facts.needs?.walked ?? limit
+            sites.append(facts)
+        }
+        self.sites = sites
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard !sites.isEmpty else { return writeWelcome(to: &html) }
+        html.element("p", ["class": "lead"]) { html in
+            let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
+            html.text("\(Wording.count(sites.count, "site")) on the shelf, \(Wording.bytes(bytes)).")
+        }
+        html.searchForm(PortalLinks.search, label: "Search titles and addresses")
+        html.element("ul", ["class": "cards"]) { html in
+            for facts in sites {
+                html.element("li", ["class": "card"]) { write(facts, to: &$0, context) }
+            }
+        }
+        html.element("h2", text: "Open an original address")
+        html.element("p") { html in
+            html.text("Put it behind the larder’s own: ")
+            html.element("code", ["class": "url"], text: "\(context.layout.home)https://example.com/")
+        }
+    }
+
+    private func write(_ facts: SiteFacts, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("h2") {
+            $0.link(context.links.site(facts.site.id)) { $0.foreign(Wording.cut(facts.heading)) }
+        }
+        html.element("p", ["class": "url soft"]) { $0.address(facts.site.name) }
+        facts.writeState(to: &html, context)
+        facts.writeFacts(to: &html)
+        html.element("p", ["class": "actions"]) { html in
+            if let address = context.mirrored(facts.site.start.first ?? facts.site.name) {
+                html.link(address, ["class": "button"]) { html in
+                    html.text("Open")
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(facts.heading, to: 80))")
+                }
+            }
+            html.link(context.links.site(facts.site.id), ["class": "button quiet"]) { html in
+                html.text("Look inside")
+                html.element("span", ["class": "hidden"], text: " \(Wording.cut(facts.heading, to: 80))")
+            }
+        }
+    }
+
+    private func writeWelcome(to html: inout HTMLWriter) {
+        html.element("p", ["class": "lead"], text: "The shelves are empty.")
+        html.element("h2", text: "Stock it while you are online")
+        html.element("p", text: "Name a site in a terminal; everything its pages need comes with it.")
+        html.element("pre", text: "larder prefetch https://example.com/")
+        html.element("p", text: "Then load this page again.")
+    }
+
+    func write(to json: inout JSONWriter, _ context: PortalContext) {
+        json.member("sites") { list in
+            list.array { array in for facts in sites { facts.write(to: &array, context) } }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+internal import Store
+internal import Web
+
+/// The scripts that are held, with their digests and what a check found of them.
+struct ScriptsPage: PortalPage {
+    /// What checks found of bundles, of whichever bodies they had.
+    typealias Verdicts = (_ hrefs: [String]) -> [BundleVerdict]
+
+    let scripts: [HeldEntry]
+    let next: BodyPlace?
+    /// By the number of the URL.
+    let md5s: [Int64: [UInt8]]
+    /// Those of the very bodies that are held now.
+    let verdicts: [String: BundleVerdict]
+    let title = "Scripts"
+    let section = PortalSection.scripts
+
+    init(from place: SearchPlace?, _ reader: StoreReader, _ verdicts: Verdicts?) throws(StoreError) {
+        let start: BodyPlace =
+            switch place {
+            case .titles(let place): place
+            case .addresses, nil: .start
+            }
+        let found = try reader.find(
+            .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,
+            limit: PortalLimits.lines)
+        scripts = found.entries
+        next = found.next
+        var md5s: [Int64: [UInt8]] = [:]
+        var room = PortalLimits.digestedBytes
+        for script in scripts {
+            guard let body = script.body else { continue }
+            md5s[script.url] = try reader.md5(of: body, upTo: room)
+            if body.md5 == nil, md5s[script.url] != nil { room -= body.byteCount }
+        }
+        self.md5s = md5s
+        var known: [String: BundleVerdict] = [:]
+        let bodies = Dictionary(
+            scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
+        for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
+            known[verdict.href] = verdict
+        }
+        self.verdicts = known
+    }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"]) { html in
+            html.text("Each with the digests that a manifest would name. To check them against one: ")
+            html.element("code", text: "larder check MANIFEST")
+        }
+        guard !scripts.isEmpty else {
+            html.element("p", text: next == nil ? "No script is held." : "None so far.")
+            return writeNext(to: &html, context)
+        }
+        html.element("ul", ["class": "list"]) { html in
+            for script in scripts { html.element("li") { write(script, to: &$0, context) } }
+        }
+        writeNext(to: &html, context)
+    }
+
+    private func write(_ script: HeldEntry, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.link(context.links.details(script.href), ["class": "name url"]) { $0.address(script.href) }
+        if let verdict = verdicts[script.href] {
+            html.element("span", ["class": verdict.isGood ? "badge" : "badge warn"], text: verdict.name)
+            if let detail = verdict.detail { html.element("span", ["class": "soft"]) { $0.foreign(detail) } }
+        }
+        html.element("dl", ["class": "sheet"]) { html in
+            html.element("dt", text: "Size")
+            html.element("dd", text: Wording.bytes(Int64(script.body?.byteCount ?? 0)))
+            html.element("dt", text: "MD5")
+            html.element("dd") { html in
+                if let md5 = md5s[script.url] {
+                    html.element("code", text: Hex.encode(md5))
+                } else {
+                    html.element("span", ["class": "soft"], text: "too large to be computed here")
+                }
+            }
+            html.element("dt", text: "SHA-256")
+            html.element("dd") { $0.element("code", text: script.body.map { Hex.encode($0.sha256) } ?? "") }
+        }
+    }
+
+    private func writeNext(to html: inout HTMLWriter, _ context: PortalContext) {
+        guard let next else { return }
+        html.next(context.links.scripts(after: SearchPlace.titles(next).text), "More scripts")
+    }
+
+    func write(to json: inout JSONWriter, _ context: PortalContext) {
+        json.member("scripts") { list in
+            list.array { array in
+                for script in scripts {
+                    array.object { object in
+                        object.member("url", script.href)
+                        object.member("bytes", script.body?.byteCount)
+                        object.member("md5", md5s[script.url].map { Hex.encode($0) })
+                        object.member("sha256", script.body.map { Hex.encode($0.sha256) })
+                        object.member("verdict", verdicts[script.href]?.name)
+                        object.member("detail", verdicts[script.href]?.detail)
+                    }
+                }
+            }
+        }
+        json.member("after", next.map { SearchPlace.titles($0).text })
+    }
+}

@@ -1,0 +1,116 @@
+import Markup
+import Testing
+import Web
+
+@Suite struct LinkTableTests {
+    private static let page: String = (0..<1000).map {
+        $0 % 3 == 0
+            ? "<p>Some words <a class='x' href='https://example.com/a/page-\($0).html?b=c'>a link</a>\n"
+            : "<img alt='a picture' src='/images/\($0).png'> and text\n"
+    }.joined()
+
+    @Test("A thousand links take less than 8 KB")
+    func size() {
+        let scan = Scan(Self.page)
+        #expect(scan.found.count == 1000)
+        #expect(scan.table.encoded().count < 8 << 10)
+        #expect(scan.faults == [])
+    }
+
+    @Test("Whatever the bytes are, what is read is sound or refused")
+    func damage() throws {
+        var table = Scan("<title>t</title><base href=b><p style='x:url(y)'><a href='//z/'>").table
+        table.isTranscoded = true
+        let whole = table.encoded()
+        for length in 0..<whole.count {
+            #expect(throws: MarkupError.self) { try LinkTable(decoding: Array(whole[..<length]).span) }
+        }
+        #expect(throws: MarkupError.self) { try LinkTable(decoding: (whole + [0]).span) }
+        for place in whole.indices {
+            for value in stride(from: UInt8(0), to: 255, by: 3) {
+                var bytes = whole
+                bytes[place] = value
+                guard let read = try? LinkTable(decoding: bytes.span) else { continue }
+                var end = 0
+                for occurrence in read.occurrences {
+                    #expect(occurrence.range.lowerBound >= end && !occurrence.range.isEmpty)
+                    end = occurrence.range.upperBound
+                }
+                #expect(try LinkTable(decoding: read.encoded().span) == read)
+            }
+        }
+    }
+
+    @Test func `every flag is kept, beside every context`() throws {
+        let contexts = [
+            LinkContext.plain, .attribute, LinkContext(levels: 5, isUnquoted: true, isXML: true, .line),
+            LinkContext(levels: 4, .srcset),
+        ]
+        let flags = (0..<9).map { LinkFlags(rawValue: 1 << $0) } + [LinkFlags(rawValue: 511), []]
+        var table = LinkTable()
+        for context in contexts {
+            for flags in flags {
+                let start = 2 * table.occurrences.count
+                table.occurrences.append(
+                    LinkOccurrence(range: start..<start + 1, kind: .script, context: context, flags: flags))
+            }
+        }
+        #expect(try LinkTable(decoding: table.encoded().span) == table)
+        #expect(LinkFlags(rawValue: 256) == .isCORS)
+    }
+
+    /// Written before flags were more than eight.
+    @Test func `a table of an earlier larder is read as it was meant`() throws {
+        let earlier: [UInt8] = [LinkTable.version, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]
+        let expected = LinkTable(occurrences: [
+            LinkOccurrence(range: 9..<13, kind: .page, context: .attribute, flags: [.namesOrigin, .isNofollow]),
+            LinkOccurrence(
+                range: 16..<20, kind: .module, context: LinkContext(levels: 1, isUnquoted: true, .cssString), flags: []),
+        ])
+        #expect(expected.encoded() == earlier)
+        #expect(try LinkTable(decoding: earlier.span) == expected)
+        // Bits that nobody has given a meaning yet.
+        for bit in [0x40, 0x80] as [UInt8] {
+            var bytes = earlier
+            bytes[6] |= bit
+            #expect(throws: MarkupError.self) { try LinkTable(decoding: bytes.span) }
+        }
+    }
+
+    @Test("A body whose table is of another version is scanned anew, and a damaged one is damaged")
+    func earlierVersion() throws {
+        let body = Array("<script>window.open('/a.bin')</script><a href=/b>".utf8)
+        let scanner = LinkScanner()
+        let table = scanner.scan(body.span, as: .html, charset: "utf-8") { _, _ in }
+        var stored = LinkTable().encoded()
+        stored[0] = LinkTable.version - 1
+        func read(_ bytes: [UInt8], form: String = "html;utf-8", _ body: [UInt8]?) -> LinkTable? {
+            scanner.table(stored: bytes, form: form) { body }
+        }
+        #expect(read(stored, body) == table)
+        #expect(table.occurrences.count == 2)
+        #expect(read(stored, nil) == nil)
+        #expect(read(stored, form: "opaque", nil) == LinkTable())
+        #expect(read(stored, form: "nothing;utf-8", body) == nil)
+        #expect(read(LinkTable().encoded(), nil) == LinkTable())
+        #expect(read(Array(stored.dropLast(2)) + [], body) == table)
+        #expect(read([LinkTable.version], body) == nil)
+        #expect(read([], body) == nil)
+    }
+
+    @Test("A table of another version is refused by name")
+    func version() {
+        var bytes = LinkTable().encoded()
+        bytes[0] = LinkTable.version + 1
+        #expect(throws: MarkupError.otherVersion(LinkTable.version + 1)) { try LinkTable(decoding: bytes.span) }
+    }
+
+    @Test("A place outside of the body reads as nothing and is not replaced")
+    func outside() {
+        let table = LinkTable(occurrences: [LinkOccurrence(range: 2..<9, kind: .page, context: .plain)])
+        let body: [UInt8] = [1, 2, 3]
+        #expect(table.reference(table.occurrences[0], in: body.span).isEmpty)
+        let output = patched(body, table) { _, _ in "x" }
+        #expect(output == body)
+    }
+}

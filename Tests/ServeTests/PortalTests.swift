@@ -1,0 +1,312 @@
+import Store
+import Testing
+import Web
+
+@testable import Serve
+
+@Suite struct PortalTests {
+    private let shelf: PortalShelf
+
+    init() throws {
+        shelf = try PortalShelf([
+            .init(
+                href: "https://example.test/", title: "Recipes", text: "start", fields: "Server: jar\r\n",
+                pages: ["https://example.test/jam/plum", "https://example.test/lost", "https://far.test/"],
+                requisites: ["https://example.test/app.js", "https://example.test/lost.css"]),
+            .init(href: "https://example.test/jam/plum", title: "Plum jam", text: "plum"),
+            .init(href: "https://example.test/jam/pear?a=1&b=2", title: "Pear jam", text: "pear"),
+            .init(
+                href: "https://example.test/app.js", text: "run()", role: 1, type: "text/javascript",
+                form: "javaScript;utf-8"),
+            .init(href: "https://example.test/old", text: nil, status: 410),
+        ])
+    }
+
+    private static let pages = [
+        "/", "/-/", "/-/sites/1", "/-/sites/1/pages", "/-/sites/1/pages?under=https://example.test/jam/",
+        "/-/sites/1/missing", "/-/sites/1/missing?kind=pages", "/-/sites/1/changes", "/-/sites/1/search?q=jam",
+        "/-/search", "/-/search?q=jam", "/-/scripts", "/-/page?url=https://example.test/",
+    ]
+
+    @Test(arguments: pages)
+    func `every page is there for people and for programs`(target: String) throws {
+        let page = try shelf.get(target)
+        #expect(page.status == 200)
+        #expect(page.fields("Content-Type") == ["text/html; charset=utf-8"])
+        #expect(page.fields("Cache-Control") == ["no-store"])
+        #expect(page.body.components(of: "<h1>") == 1)
+        #expect(page.body.components(of: "<main ") == 1)
+        let separator = target.contains("?") ? "&" : "?"
+        let program = try shelf.get("\(target)\(separator)format=json")
+        #expect(program.fields("Content-Type") == ["application/json"])
+        _ = try program.json()
+        #expect(try shelf.get(target, accept: "application/json").body == program.body)
+        #expect(try shelf.get(target, accept: "text/html,application/json;q=0.9,*/*").body == page.body)
+        #expect(page.fields("Vary").contains("Accept"))
+    }
+
+    @Test(arguments: pages + ["/nothing", "/-/jar-1.svg"])
+    func `no page may run a script, be framed or send a form elsewhere`(target: String) throws {
+        let page = try shelf.get(target)
+        let policy = page.fields("Content-Security-Policy").last
+        #expect(policy?.hasPrefix("default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'") == true)
+        #expect(policy?.contains("frame-ancestors 'none'") == true)
+        #expect(!page.body.contains("<script"))
+        #expect(!page.body.contains(" style="))
+        #expect(page.fields("X-Content-Type-Options") == ["nosniff"])
+    }
+
+    @Test func `the style sheet may be kept for ever, under a name that changes with it`() throws {
+        let style = try shelf.get(PortalStyle.path)
+        #expect(style.fields("Cache-Control") == ["public, max-age=31536000, immutable"])
+        #expect(style.body.contains("prefers-color-scheme: dark"))
+        #expect(try shelf.get("/").body.contains("href=\"\(PortalStyle.path)\""))
+        #expect(try shelf.get("/-/portal-0.css").status == 404)
+    }
+
+    @Test(arguments: [
+        "/nothing", "/-/sites/", "/-/sites/9", "/-/sites/x", "/-/sites/1/", "/-/sites/1/else", "/-/sites/1/pages/x",
+        "/-/page", "/-/page?url=javascript:alert(1)", "/-/page?url=not", "/favicon.ico", "/?", "*",
+    ])
+    func `what is no page is said to be none`(target: String) throws {
+        let page = try shelf.get(target)
+        #expect(page.status == (target == "/?" ? 200 : 404))
+        #expect(!page.body.contains("href=\"javascript:"))
+    }
+
+    @Test(arguments: ["/", "/-/"])
+    func `an original address leads to its copy`(home: String) throws {
+        let answer = try shelf.get("\(home)https://example.test/jam/pear?a=1&b=2")
+        #expect(answer.status == 302)
+        #expect(answer.fields("Location") == ["http://example-test.localhost:8080/jam/pear?a=1&b=2"])
+    }
+
+    @Test func `a store without a site tells how to fill it`() throws {
+        let empty = try PortalShelf()
+        #expect(try empty.get("/").body.contains("larder prefetch https://example.com/"))
+        #expect(try empty.get("/-/search?q=a").body.contains("Nothing was found."))
+        #expect(try empty.get("/-/scripts").body.contains("No script is held."))
+    }
+
+    @Test func `the home page says of each site what it has, how old it is and whether it is whole`() throws {
+        let page = try shelf.get("/").body
+        for words in [
+            "Recipes", "Served", "not looked at", "1 minute ago", "<dd>3</dd>", "http://example-test.localhost:8080/",
+        ] {
+            #expect(page.contains(words), "\(words)")
+        }
+        try shelf.visit(
+            [.init(href: "https://other.test/", title: "Other")], site: "https://other.test/", isComplete: false)
+        #expect(try shelf.get("/").body.contains("Not complete"))
+        let sites = try #require(try shelf.get("/?format=json").json()["sites"]?.array)
+        #expect(sites.count == 2)
+        #expect(sites[0]["pages"]?.int == 3)
+        #expect(sites[0]["requisites"]?.int == 1)
+        #expect(sites[0]["tombstones"]?.int == 1)
+        #expect(sites[0]["missing"]?.content == .null)
+        #expect(sites[0]["complete"]?.content == .null)
+        #expect(sites[1]["complete"]?.bool == false)
+    }
+
+    @Test func `a site's page lists its folders, its types and its visits`() throws {
+        let page = try shelf.get("/-/sites/1").body
+        #expect(page.contains("/-/sites/1/pages?under=https://example.test/jam/"))
+        #expect(page.contains("2 addresses"))
+        #expect(page.contains("text/javascript"))
+        #expect(page.contains("Served"))
+        #expect(page.contains("scope=\"col\""))
+    }
+
+    @Test func `a folder lists its pages by their titles`() throws {
+        let page = try shelf.get("/-/sites/1/pages?under=https://example.test/jam/").body
+        #expect(page.contains("Plum jam"))
+        #expect(page.contains("/-/page?url=https://example.test/jam/pear%3Fa%3D1%26b%3D2"))
+        #expect(!page.contains("Recipes"))
+    }
+
+    @Test func `what is missing is listed with who asks for it`() throws {
+        let notes = try NoteBook(shelf.folder)
+        try notes.note(misses: [
+            Miss(
+                href: "https://example.test/asked", referrer: "https://example.test/jam/plum", isPage: true, count: 3,
+                first: PortalShelf.now - 90, last: PortalShelf.now - 60),
+            Miss(href: "https://elsewhere.test/", isPage: true, first: 1, last: 1),
+        ])
+        let files = try shelf.get("/-/sites/1/missing").body
+        for words in ["lost.css", "Needed by", "3 times", "jam/<wbr>plum", "/<wbr>old", "status 410"] {
+            #expect(files.contains(words), "\(words)")
+        }
+        #expect(!files.contains("elsewhere.test"))
+        #expect(!files.contains("app.js"))
+        let pages = try shelf.get("/-/sites/1/missing?kind=pages&format=json").json()
+        #expect(
+            pages["unheld"]?.array?.map { $0["url"]?.string } == ["https://example.test/lost", "https://far.test/"])
+        #expect(pages["misses"]?.array?.count == 1)
+    }
+
+    @Test func `two visits are compared`() throws {
+        #expect(try shelf.get("/-/sites/1/changes").body.contains("only one visit"))
+        try shelf.visit([
+            .init(href: "https://example.test/", title: "Recipes", text: "another start"),
+            .init(href: "https://example.test/new", title: "New", text: "new"),
+            .init(href: "https://example.test/jam/plum", text: nil, status: 404),
+        ])
+        let page = try shelf.get("/-/sites/1/changes").body
+        for words in ["Added: 1", "Changed: 1", "Gone: 1", "/-/page?url=https://example.test/new"] {
+            #expect(page.contains(words), "\(words)")
+        }
+        let back = try shelf.get("/-/sites/1/changes?from=2&to=1&format=json").json()
+        #expect(back["gone"]?.array?.map(\.string) == ["https://example.test/new"])
+        #expect(try shelf.get("/-/sites/1/changes?kind=added&page=7").status == 200)
+        #expect(try shelf.get("/-/sites/1/changes?kind=added&page=-9223372036854775808").status == 200)
+    }
+
+    @Test func `a page's details tell its digests, its headers and its links`() throws {
+        let page = try shelf.get("/-/page?url=https://example.test/%23part").body
+        for words in [
+            // The MD5 of "start".
+            "ea2b2676c28c0db26d39331a336c6b92",
+            "Server", "jar", "not held", "href=\"https://example.test/\"", "Links to: 3", "Needs: 2",
+        ] {
+            #expect(page.contains(words), "\(words)")
+        }
+        let plum = try shelf.get("/-/page?url=https://example.test/jam/plum&format=json").json()
+        #expect(plum["linkedFrom"]?.array?.map(\.string) == ["https://example.test/"])
+    }
+
+    @Test func `of an address that is not held the details say so, and what there is instead`() throws {
+        let page = try shelf.get("/-/page?url=https://example.test/jam/cherry")
+        #expect(page.status == 404)
+        #expect(page.body.contains("Not held"))
+        #expect(page.body.contains("/-/page?url=https://example.test/jam/plum"))
+    }
+
+    @Test func `the scripts come with their digests, and with what a check found`() throws {
+        let reader = try shelf.reader()
+        let page = try shelf.get("/-/scripts") { hrefs in
+            hrefs.compactMap { href in
+                guard let sha256 = try? reader.response(for: href)?.body?.sha256 else { return nil }
+                return BundleVerdict(href: href, sha256: sha256, name: "verified", detail: nil, isGood: true)
+            }
+        }
+        let other = try shelf.get("/-/scripts") { hrefs in
+            hrefs.map { BundleVerdict(href: $0, sha256: [], name: "verified", detail: nil, isGood: true) }
+        }
+        #expect(!other.body.contains("verified"))
+        #expect(page.body.contains("app.js"))
+        #expect(page.body.contains("verified"))
+        let script = try shelf.get("/-/scripts?format=json").json()["scripts"]?.array?.first
+        #expect(script?["md5"]?.string?.count == 32)
+        #expect(script?["sha256"]?.string?.count == 64)
+    }
+}
+
+extension String {
+    /// How often the words are in it.
+    func components(of words: String) -> Int { ranges(of: words).count }
+}
+
+/// Everything that somebody else wrote, where it could do harm.
+@Suite struct PortalEscapingTests {
+    private static let bad = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>&amp;\u{202E}\u{0}\u{1b}"
+    private static let href = "https://example.test/a'b?%22%3E=\"<script>'&q=<b>"
+
+    @Test(arguments: [
+        "/", "/-/sites/1", "/-/sites/1/pages?under=https://example.test/", "/-/sites/1/missing",
+        "/-/sites/1/missing?kind=pages", "/-/search?q=script", "/-/search?q=example", "/-/scripts",
+        PortalLinks().details(href),
+        "/-/search?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E", "/-/sites/1/pages?under=%22%3E%3Cscript%3E",
+        "/-/page?url=https://example.test/%22%3E%3Cscript%3E", "/%22%3E%3Cscript%3E", "/\"><script>alert(1)</script>",
+        "/-/sites/1/search?q='%22%3E&after=a.%22%3E%3Cscript%3E", "/-/sites/1/changes?from=%22%3E%3Cscript%3E",
+    ])
+    func `nothing of it becomes markup`(target: String) throws {
+        let url = try #require(WebURL(Self.href))
+        let shelf = try PortalShelf([
+            .init(
+                href: "https://example.test/", title: Self.bad, type: Self.bad, fields: "X\(Self.bad): \(Self.bad)\r\n",
+                pages: [url.href, "https://x.test/\"><script>"], requisites: ["https://x.test/'\"><script>"]),
+            .init(
+                href: url.href, title: Self.bad, text: "1", role: 1, type: "text/javascript", form: "javaScript;utf-8"),
+        ])
+        let page = try shelf.get(target)
+        for mark in [
+            "<script", "<img src=x", "<b>", "onerror=alert(1)>", "\u{0}", "\u{1b}", "\u{202E}", "&amp;amp;amp;",
+        ] {
+            #expect(!page.body.contains(mark), "\(mark)")
+        }
+        // Quotes stand in markup of ours only: every tag is one that a strict reader takes.
+        #expect(Self.isWellFormed(page.body))
+        // JSON says the same without being markup.
+        _ = try shelf.get(target + (target.contains("?") ? "&" : "?") + "format=json").json()
+    }
+
+    /// Tags as this writer writes them: names of letters, values between double quotes, nothing else.
+    private static func isWellFormed(_ html: String) -> Bool {
+        var rest = html.dropFirst("<!doctype html>".count)
+        var open: [Substring] = []
+        while let start = rest.firstIndex(of: "<") {
+            rest = rest[start...].dropFirst()
+            let isEnd = rest.first == "/"
+            if isEnd { rest = rest.dropFirst() }
+            let name = rest.prefix { $0.isLetter || $0.isNumber }
+            guard !name.isEmpty else { return false }
+            rest = rest.dropFirst(name.count)
+            while rest.first == " " {
+                rest = rest.dropFirst()
+                let attribute = rest.prefix { $0.isLetter || $0 == "-" }
+                rest = rest.dropFirst(attribute.count)
+                guard !attribute.isEmpty, !attribute.hasPrefix("on"), rest.hasPrefix("=\""),
+                    let end = rest.dropFirst(2).firstIndex(of: "\"")
+                else { return false }
+                rest = rest[end...].dropFirst()
+            }
+            guard rest.first == ">" else { return false }
+            rest = rest.dropFirst()
+            if ["meta", "link", "input", "img", "wbr"].contains(name) { continue }
+            if isEnd {
+                guard open.popLast() == name else { return false }
+            } else {
+                open.append(name)
+            }
+        }
+        return open.isEmpty
+    }
+
+    @Test(arguments: [
+        ("javascript:alert(1)", false), ("data:text/html,x", false), ("//evil.test/", false), ("", false),
+        ("/-/search", true), ("https://example.test/", true), ("http://a.test/", true), ("file:///etc/passwd", false),
+    ])
+    func `only what leads to a page becomes a link`(address: String, isLink: Bool) {
+        var html = HTMLWriter()
+        html.link(address, text: "x")
+        #expect(String(decoding: html.bytes, as: UTF8.self) == (isLink ? "<a href=\"\(address)\">x</a>" : "x"))
+    }
+
+    @Test(arguments: [
+        ("a title", "a title"), ("Grüße, 日本語 👩‍👩‍👧", "Grüße, 日本語 👩‍👩‍👧"), ("\u{1B}]0;mine\u{07}", "\\u001b]0;mine\\u0007"),
+        ("invoice\u{202E}fdp.exe", "invoice\\u202efdp.exe"), ("\u{2066}x\u{2069}\u{200F}", "\\u2066x\\u2069\\u200f"),
+        ("\u{9B}31m\u{85}", "\\u009b31m\\u0085"), ("a\u{2028}b\r", "a\\u2028b\\u000d"),
+    ])
+    func `control characters of titles and header fields are shown, and do nothing`(text: String, shown: String) throws
+    {
+        let shelf = try PortalShelf([
+            .init(href: "https://example.test/", title: text, fields: "X-A: \(text)\r\n")
+        ])
+        let details = PortalLinks().details("https://example.test/")
+        for target in ["/", "/-/sites/1", details, "/-/sites/1/pages?under=https://example.test/"] {
+            let body = try shelf.get(target).body
+            #expect(body.contains(shown), "\(target)")
+            #expect(shown == text || !body.contains(text), "\(target)")
+        }
+    }
+
+    @Test(arguments: [
+        ("https://a.test/b/c?d&e", "https://a.test/<wbr>b/<wbr>c?<wbr>d&amp;<wbr>e"), ("", ""), ("/", "/"),
+        ("//", "//"), ("a//b", "a//b"), ("https://", "https://"), ("/a", "/a"), ("é/ü", "é/<wbr>ü"),
+    ])
+    func `an address may be broken behind its slashes`(address: String, expected: String) {
+        var html = HTMLWriter()
+        html.address(address)
+        #expect(String(decoding: html.bytes, as: UTF8.self) == "<bdi>\(expected)</bdi>")
+    }
+}

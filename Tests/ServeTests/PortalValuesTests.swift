@@ -1,0 +1,251 @@
+import Store
+import Testing
+
+@testable import Serve
+
+@Suite struct PortalValuesTests {
+    @Test(arguments: [
+        ("/a?q=x+y%20z", "/a", "x y z"), ("/a", "/a", nil), ("/a?", "/a", nil), ("/a?q", "/a", nil),
+        ("/a?q=", "/a", nil),
+        ("/a?q=1&q=2", "/a", "1"), ("/?q=%", "/", "%"), ("/?q=%4", "/", "%4"), ("/?q=%zz", "/", "%zz"),
+        ("/?q=%FF", "/", "\u{FFFD}"), ("/?q=a=b", "/", "a=b"), ("/?%71=x", "/", "x"), ("/?x&&q=1", "/", "1"),
+        ("", "", nil),
+    ])
+    func `a form's fields are read`(target: String, path: String, words: String?) {
+        let request = PortalRequest(target: target)
+        #expect(request.path == path)
+        #expect(request["q"] == words)
+    }
+
+    @Test func `fields have an end, and so have their number`() {
+        let long = PortalRequest(target: "/?q=" + String(repeating: "%41", count: 100_000))
+        #expect(long["q"]?.count == PortalRequest.longestField)
+        let many = PortalRequest(target: "/?" + String(repeating: "a=1&", count: 1000) + "q=1")
+        #expect(many["q"] == nil)
+    }
+
+    @Test(arguments: [
+        "plain", "a b", "a&b=c", "50%", "ä☕", "'\"<>", "https://e.test/?a=b&c#d", "+", "\u{0}",
+    ])
+    func `what a link carries is what the request says`(words: String) {
+        let links = PortalLinks()
+        #expect(PortalRequest(target: links.search(words, in: nil))["q"] == words)
+        #expect(PortalRequest(target: links.details(words))["url"] == words)
+        #expect(PortalRequest(target: links.folder(words, of: 1, after: words))["after"] == words)
+    }
+
+    @Test(arguments: [
+        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1049, "1.0 kB"), (99_949, "99.9 kB"), (99_950, "100 kB"),
+        (999_499, "999 kB"), (999_500, "1.0 MB"), (55_000_000, "55.0 MB"), (Int64.max, "9223372 TB"),
+    ])
+    func `sizes are short`(bytes: Int64, words: String) {
+        #expect(Wording.bytes(bytes) == words)
+    }
+
+    @Test(arguments: [
+        (-5, "in the future"), (0, "just now"), (59, "just now"), (60, "1 minute ago"), (119, "1 minute ago"),
+        (120, "2 minutes ago"), (7199, "119 minutes ago"), (7200, "2 hours ago"), (172_800, "2 days ago"),
+        (1_209_600, "2 weeks ago"), (5_184_000, "2 months ago"), (63_072_000, "2 years ago"),
+    ])
+    func `ages are in words`(seconds: Int64, words: String) {
+        #expect(Wording.age(seconds) == words)
+    }
+
+    @Test(arguments: [
+        (0, "1 Jan 1970, 00:00 UTC"), (1_800_000_000, "15 Jan 2027, 08:00 UTC"), (Int64.min, "1 Jan 0001, 00:00 UTC"),
+    ])
+    func `moments name the day`(seconds: Int64, words: String) {
+        #expect(Wording.moment(seconds) == words)
+    }
+
+    @Test(arguments: [("abc", 3, "abc"), ("abcd", 3, "abc…"), ("aéé", 3, "aé…"), ("aéé", 2, "a…"), ("", 0, "")])
+    func `a cut falls between characters`(text: String, byteCount: Int, cut: String) {
+        #expect(Wording.cut(text, to: byteCount).unicodeScalars.allSatisfy { $0 != "\u{FFFD}" })
+        if text != "aéé" || byteCount == 2 { #expect(Wording.cut(text, to: byteCount) == cut) }
+    }
+
+    @Test(arguments: [
+        ("https://a.test/b/c", "https://a.test/", "https://a.test/b/"), ("https://a.test/b", "https://a.test/", nil),
+        ("https://a.test/?x=/b/", "https://a.test/", nil), ("https://a.test/b", "", "https://a.test/"),
+        ("https://a.test/b/", "https://a.test/b/", nil), ("https://a.test//c", "https://a.test/", "https://a.test//"),
+        ("odd", "", nil), ("", "longer", nil),
+    ])
+    func `a folder is a prefix and one more part`(href: String, prefix: String, folder: String?) {
+        #expect(FolderWalk.folder(of: href, below: prefix) == folder)
+    }
+
+    @Test(arguments: ["t.1.2", "a.https://a.test/?x", "a.", "t.0.0"])
+    func `a search's place is read as it was written`(text: String) {
+        #expect(SearchPlace(text: text)?.text == text)
+    }
+
+    @Test(arguments: ["", "t", "t.", "t.1", "t.1.2.3", "t.-1.2", "t.9223372036854775807.1", "x.1.2", "t.a.b"])
+    func `what is no place is none`(text: String) {
+        #expect(SearchPlace(text: text) == nil)
+    }
+}
+
+/// What the portal asks of the store, page by page.
+@Suite struct PortalReadersTests {
+    private static func shelf(_ count: Int) throws -> PortalShelf {
+        try PortalShelf(
+            (0..<count).map { number in
+                .init(
+                    href: "https://example.test/f\(number % 7)/p\(1000 + number)",
+                    title: number.isMultiple(of: 3) ? "Jam 100%_\(number)" : nil, text: "\(number)")
+            })
+    }
+
+    @Test(arguments: [1, 2, 7, 50, 1000])
+    func `a search that is gone on with finds everything once`(limit: Int) throws {
+        let reader = try Self.shelf(100).reader()
+        var found: [String] = []
+        var place: BodyPlace? = .start
+        while let from = place {
+            let step = try reader.find(.title("jam 100%_"), site: nil, after: from, bodyCount: 9, limit: limit)
+            found += step.entries.map(\.href)
+            place = step.next
+        }
+        #expect(found.count == 34)
+        #expect(Set(found).count == 34)
+        var addresses: [String] = []
+        var after: String? = ""
+        while let from = after {
+            let step = try reader.find(
+                address: "/P1", notTitled: "jam", site: 1, after: from, urlCount: 11, limit: limit)
+            addresses += step.entries.map(\.href)
+            after = step.next
+        }
+        #expect(addresses.count == 66)
+        #expect(addresses == addresses.sorted())
+    }
+
+    @Test func `a percent sign, a low line and a backslash are only themselves`() throws {
+        let shelf = try PortalShelf([
+            .init(href: "https://example.test/a", title: "100% a_b c\\d", text: "1"),
+            .init(href: "https://example.test/b", title: "100x aab cd", text: "2"),
+        ])
+        for words in ["100%", "a_b", "c\\d"] {
+            let found = try shelf.reader().find(.title(words), site: nil, bodyCount: 100, limit: 10)
+            #expect(found.entries.map(\.href) == ["https://example.test/a"], "\(words)")
+        }
+    }
+
+    @Test func `only what readers get is found`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/a", title: "Old jam", text: "1")])
+        try shelf.visit([.init(href: "https://example.test/a", title: "New jam", text: "2")])
+        try shelf.visit([.init(href: "https://example.test/a", title: "Open jam", text: "3")], isComplete: false)
+        let found = try shelf.reader().find(.title("jam"), site: nil, bodyCount: 100, limit: 10)
+        #expect(found.entries.map(\.body?.title) == ["New jam"])
+        #expect(found.next == nil)
+    }
+
+    @Test(arguments: [1, 3, 100])
+    func `a folder's list that is gone on with has everything once`(limit: Int) throws {
+        let reader = try Self.shelf(700).reader()
+        var folders: [String] = []
+        var entries = 0
+        var start: String? = "https://example.test/"
+        while let from = start {
+            let walk = try FolderWalk.list("https://example.test/", site: 1, from: from, limit: limit, reader)
+            for item in walk.items {
+                switch item {
+                case .folder(let prefix, let count, _):
+                    folders.append(prefix)
+                    #expect(count == 100)
+                case .entry: entries += 1
+                }
+            }
+            start = walk.rest
+        }
+        #expect(folders == (0..<7).map { "https://example.test/f\($0)/" })
+        #expect(entries == 0)
+    }
+
+    @Test func `a folder that is larger than one counts is passed by`() throws {
+        let many = (0..<1_700).map {
+            PortalShelf.Entry(href: "https://example.test/a/\(10_000 + $0)", text: nil, status: 301)
+        }
+        let shelf = try PortalShelf(many + [.init(href: "https://example.test/z", title: "Last")])
+        let walk = try FolderWalk.list("https://example.test/", site: 1, from: nil, limit: 10, shelf.reader())
+        #expect(walk.items.count == 2)
+        guard case .folder(_, let count, true) = walk.items[0] else {
+            Issue.record("\(walk.items[0])")
+            return
+        }
+        #expect(count >= 1_000)
+        #expect(walk.rest == nil)
+    }
+
+    @Test func `many large folders are listed on one page`() throws {
+        let many = (0..<9_000).map { number in
+            PortalShelf.Entry(
+                href: "https://example.test/f\(10 + number / 150)/\(10_000 + number)", text: nil, status: 301)
+        }
+        let walk = try FolderWalk.list(
+            "https://example.test/", site: 1, from: nil, limit: 100, PortalShelf(many).reader())
+        #expect(walk.items.count == 60)
+        #expect(walk.items.first == .folder(prefix: "https://example.test/f10/", count: 150, isMore: false))
+        guard case .folder(_, let count, true) = walk.items[59] else {
+            Issue.record("\(walk.items[59])")
+            return
+        }
+        #expect(count <= 150)
+        #expect(walk.rest == nil)
+    }
+
+    @Test func `what nobody fetched is found by whoever asks for it, a step at a time`() throws {
+        let shelf = try PortalShelf(
+            (0..<10).map { number in
+                .init(
+                    href: "https://example.test/\(number)", text: "\(number)",
+                    requisites: ["https://example.test/0", "https://cdn.test/a.js", "https://cdn.test/a.js"])
+            })
+        let reader = try shelf.reader()
+        let whole = try reader.unheld(.requisites, site: 1, count: 100, limit: 9)
+        #expect(whole.targets.map(\.href) == ["https://cdn.test/a.js"])
+        #expect(whole.targets.first?.askers == 10)
+        #expect(whole.next == nil)
+        var askers = 0
+        var place: Int64? = 0
+        while let after = place {
+            let step = try reader.unheld(.requisites, site: 1, after: after, count: 3, limit: 9)
+            askers += step.targets.first?.askers ?? 0
+            place = step.next
+        }
+        #expect(askers == 10)
+        var linkers: [String] = []
+        place = 0
+        while let after = place {
+            let step = try reader.linkers(to: "https://cdn.test/a.js", after: after, count: 4, limit: 3)
+            linkers += step.hrefs
+            place = step.next
+        }
+        #expect(linkers.sorted() == (0..<10).map { "https://example.test/\($0)" })
+    }
+
+    @Test func `beyond a limit counts say so, and sizes are estimates`() throws {
+        let reader = try Self.shelf(100).reader()
+        let all = try reader.tally(ofVisit: 1, limit: 1000)
+        #expect(all.pages == 100)
+        #expect(all.byteCount == 190)
+        #expect(!all.isCapped && !all.isEstimate)
+        let some = try reader.tally(ofVisit: 1, limit: 10)
+        #expect(some.pages == 10)
+        #expect(some.isCapped && some.isEstimate)
+        #expect((100...200).contains(some.byteCount))
+    }
+
+    @Test func `what was counted is counted anew when the store has changed`() throws {
+        let shelf = try PortalShelf([.init(href: "https://example.test/", title: "A")])
+        let portal = Portal(layout: OriginLayout(port: 8080), now: { PortalShelf.now })
+        let reader = try shelf.reader()
+        let before = try portal.answer("/?format=json", reader: reader)
+        try shelf.visit([
+            .init(href: "https://example.test/", title: "B"), .init(href: "https://example.test/2", text: "2"),
+        ])
+        let after = try portal.answer("/?format=json", reader: reader)
+        #expect(before.bytes != after.bytes)
+        #expect(String(decoding: after.bytes, as: UTF8.self).contains("\"pages\": 2"))
+    }
+}
