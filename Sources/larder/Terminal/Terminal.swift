@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import System
 
 /// Where output goes: reports to stdout, errors and progress to stderr.
 struct Terminal: Sendable {
@@ -36,7 +37,7 @@ struct Terminal: Sendable {
     private func isTaken(_ code: Int32?) -> Bool {
         guard let code else { return true }
         // Whoever reads stopped on purpose, as `head` does, and wants to hear nothing of it.
-        if code != EPIPE { fail("cannot write to standard output: \(String(cString: strerror(code)))") }
+        if code != EPIPE { fail("cannot write to standard output: \(SystemError.text(of: code))") }
         return false
     }
 
