@@ -9,9 +9,12 @@ extension Crawl {
         report.add(result)
         tell(result)
         frontier.received(result.wireByteCount)
-        if result.number & Self.robotsBit != 0 { return try robotsFetched(result) }
-        if result.number & Self.probeBit != 0 { return try probeFetched(result) }
-        if result.number & Self.witnessBit != 0 { return try witnessFetched(result) }
+        switch Errand(number: result.number) {
+        case .robots(let host): return try robotsFetched(result, of: host)
+        case .probe(let host): return try probeFetched(result, of: host)
+        case .witness(let host): return try witnessFetched(result, of: host)
+        case .entry: break
+        }
         let held = asked.removeValue(forKey: result.number)
         frontier.came(result.number, from: result.exchange?.reach ?? .publicNetwork)
         if result.exchange?.version == .http2 { frontier.multiplexes(result.number) }
@@ -169,7 +172,7 @@ extension Crawl {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        if result.number & Self.robotsBit != 0 { return }
+        if case .robots = Errand(number: result.number) { return }
         inScan.remove(result.number)
         if let refusal = result.refusal { return frontier.refused(result.number, refusal) }
         switch result.login {
@@ -295,25 +298,16 @@ extension Crawl {
     }
 
     /// What the host says to a page that came before is not kept: it tells whether the session goes on.
-    func witnessFetched(_ result: FetchResult) throws(CrawlError) {
-        result.partial?.discard()
-        let host = Int(result.number & ~Self.witnessBit)
-        switch result.outcome {
-        case .failure(let failure) where failure.kind == .machine:
-            throw .fetch(failure)
-        case .failure:
-            frontier.witnessed(host: host, asksForLogin: nil, now: now)
-        case .response(let response):
-            let body = try storing { () throws(StoreError) in try response.body.beginning(Self.longestWitness) }
-            response.body.discard()
-            let asksForLogin: Bool? =
-                switch response.status {
-                case 301, 302, 303, 307, 308, 401, 403: true
-                case 200..<300: LoginWords.isAsked(in: body.span)
-                default: nil
-                }
-            frontier.witnessed(host: host, asksForLogin: asksForLogin, now: now)
+    func witnessFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+        var asksForLogin: Bool?
+        if let (response, text) = try looked(at: result, Self.longestWitness) {
+            switch response.status {
+            case 301, 302, 303, 307, 308, 401, 403: asksForLogin = true
+            case 200..<300: asksForLogin = LoginWords.isAsked(in: text.span)
+            default: break
+            }
         }
+        frontier.witnessed(host: host, asksForLogin: asksForLogin, now: now)
     }
 
     private static let longestWitness = 256 * 1024

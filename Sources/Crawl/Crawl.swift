@@ -224,19 +224,12 @@ package final class Crawl {
 }
 
 extension Crawl {
-    /// Numbers of robots.txt files: those of hosts, with this bit.
-    static let robotsBit: UInt32 = 1 << 31
-    /// Numbers of probes: those of hosts, with this bit.
-    static let probeBit: UInt32 = 1 << 30
-    /// Numbers of pages that are asked for once more: those of hosts, with this bit.
-    static let witnessBit: UInt32 = 1 << 29
-
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
-        case .robots(let host, let url, let reach): ask(UInt32(host) | Self.robotsBit, url, reach)
-        case .probe(let host, let url, let reach): ask(UInt32(host) | Self.probeBit, url, reach)
-        case .witness(let host, let url, let reach): ask(UInt32(host) | Self.witnessBit, url, reach)
+        case .robots(let host, let url, let reach): ask(.robots(host), url, reach)
+        case .probe(let host, let url, let reach): ask(.probe(host), url, reach)
+        case .witness(let host, let url, let reach): ask(.witness(host), url, reach)
         }
     }
 
@@ -292,8 +285,8 @@ extension Crawl {
     }
 
     /// For what is no entry.
-    func ask(_ number: UInt32, _ url: WebURL, _ reach: Reach) {
-        var request = FetchRequest(number: number, url: url)
+    func ask(_ errand: Errand, _ url: WebURL, _ reach: Reach) {
+        var request = FetchRequest(number: errand.number, url: url)
         request.reach = plan.mayReachPrivate ? .thisMachine : reach
         loop.start(request)
     }
@@ -390,9 +383,8 @@ extension Crawl {
     }
 
     /// What robots.txt says is kept like everything else, so that it can be explained later.
-    func robotsFetched(_ result: FetchResult) throws(CrawlError) {
+    func robotsFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         result.partial?.discard()
-        let host = Int(result.number & ~Self.robotsBit)
         switch result.outcome {
         case .failure(let failure) where failure.kind == .machine:
             throw .fetch(failure)
@@ -418,7 +410,7 @@ extension Crawl {
             }
             guard let next else { return }
             try keepRobotsRedirect(result, response)
-            ask(result.number, next, result.exchange?.reach ?? .publicNetwork)
+            ask(.robots(host), next, result.exchange?.reach ?? .publicNetwork)
         }
     }
 
@@ -431,21 +423,61 @@ extension Crawl {
     }
 
     /// What the host says about what it cannot have is remembered, and not kept.
-    func probeFetched(_ result: FetchResult) throws(CrawlError) {
+    func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
+        guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
+            return frontier.probed(host: host, nil, now: now)
+        }
+        let target = Redirect(response.status, response.fields, from: result.url)?.url
+        let answer = SoftNotFound.Answer(
+            status: response.status, target: target, content: ContentPrint(text: text.span))
+        frontier.probed(host: host, answer, now: now)
+    }
+
+    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which nothing is
+    /// kept. Nil when none came.
+    func looked(
+        at result: FetchResult, _ byteCount: Int
+    ) throws(CrawlError) -> (response: FetchedResponse, text: [UInt8])? {
         result.partial?.discard()
-        let host = Int(result.number & ~Self.probeBit)
         switch result.outcome {
-        case .failure(let failure) where failure.kind == .machine:
-            throw .fetch(failure)
-        case .failure:
-            frontier.probed(host: host, nil, now: now)
+        case .failure(let failure) where failure.kind == .machine: throw .fetch(failure)
+        case .failure: return nil
         case .response(let response):
-            let body = try storing { () throws(StoreError) in try response.body.beginning(ContentPrint.longestText) }
-            response.body.discard()
-            let target = Redirect(response.status, response.fields, from: result.url)?.url
-            let answer = SoftNotFound.Answer(
-                status: response.status, target: target, content: ContentPrint(text: body.span))
-            frontier.probed(host: host, answer, now: now)
+            defer { response.body.discard() }
+            return (response, try storing { () throws(StoreError) in try response.body.beginning(byteCount) })
+        }
+    }
+}
+
+/// What a request is for: the number that the fetch loop gives back with its answer.
+enum Errand: Equatable {
+    /// An entry of the frontier.
+    case entry(UInt32)
+    /// Of a host: its robots.txt.
+    case robots(Int)
+    /// What it cannot have.
+    case probe(Int)
+    /// A page of it once more.
+    case witness(Int)
+
+    private static let hostBits: UInt32 = 29
+
+    init(number: UInt32) {
+        let host = Int(number & (1 << Self.hostBits - 1))
+        switch number >> Self.hostBits {
+        case 1: self = .witness(host)
+        case 2: self = .probe(host)
+        case 4: self = .robots(host)
+        default: self = .entry(number)
+        }
+    }
+
+    var number: UInt32 {
+        switch self {
+        case .entry(let number): number
+        case .witness(let host): UInt32(host) | 1 << Self.hostBits
+        case .probe(let host): UInt32(host) | 2 << Self.hostBits
+        case .robots(let host): UInt32(host) | 4 << Self.hostBits
         }
     }
 }
@@ -487,13 +519,16 @@ extension Crawl {
     }
 
     private func kind(of number: UInt32) -> CrawlAnswer.Kind {
-        if number & Self.robotsBit != 0 { return .robots }
-        if number & Self.probeBit != 0 { return .probe }
-        if number & Self.witnessBit != 0 { return .page }
-        return switch frontier.role(of: number) {
-        case .page: .page
-        case .requisite: .requisite
-        case .guide: .guide
+        switch Errand(number: number) {
+        case .robots: .robots
+        case .probe: .probe
+        case .witness: .page
+        case .entry(let number):
+            switch frontier.role(of: number) {
+            case .page: .page
+            case .requisite: .requisite
+            case .guide: .guide
+            }
         }
     }
 }

@@ -78,7 +78,7 @@ final class ScanWorker {
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))
-        if job.number & Crawl.robotsBit == 0 { new.number = job.number }
+        if case .entry(let number) = Errand(number: job.number) { new.number = number }
         new.flags = job.flags.union(ResponseFlags(result.directives))
         new.type = response.fields.contentType?.essence
         new.variant = VaryKey(decoded: response.fields, request: job.sentFields)?.text ?? VaryKey.never

@@ -38,7 +38,7 @@ struct Terminal: Sendable {
     private func isTaken(_ code: Int32?) -> Bool {
         guard let code else { return true }
         // Whoever reads stopped on purpose, as `head` does, and wants to hear nothing of it.
-        if code != EPIPE { fail("cannot write to standard output: \(String(cString: strerror(code)))") }
+        if code != EPIPE { fail("cannot write to standard output: \(SystemError.text(of: code))") }
         return false
     }
 

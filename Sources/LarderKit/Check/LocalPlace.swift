@@ -75,7 +75,7 @@ struct SiteFolder: Sendable {
         guard let root = Self.real(path) else {
             throw LarderError(
                 .input,
-                "cannot open the folder \(path): \(String(cString: strerror(errno))); name the one that the build wrote"
+                "cannot open the folder \(path): \(SystemError.lastText); name the one that the build wrote"
             )
         }
         guard Self.kind(of: root) == S_IFDIR else {
@@ -114,7 +114,7 @@ struct SiteFolder: Sendable {
         guard let real = Self.real(root + "/" + relative) else {
             let code = errno
             if code == ENOENT || code == ENOTDIR { return .nothing }
-            return .refused("cannot look at it: \(String(cString: strerror(code)))")
+            return .refused("cannot look at it: \(SystemError.text(of: code))")
         }
         guard real.utf8.starts(with: (root == "/" ? root : root + "/").utf8) else {
             return .refused("a link leads out of \(path)")
