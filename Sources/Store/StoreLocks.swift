@@ -66,7 +66,7 @@ struct StoreLocks: ~Copyable {
     /// Runs `body` while nobody else writes; whoever comes meanwhile waits. Fails with `.busy` when somebody
     /// is at work.
     func alone(doing: String, _ body: () throws(StoreError) -> Void) throws(StoreError) {
-        guard try lock(0, F_WRLCK) else {
+        guard try lockAlone() else {
             throw StoreError(.busy, doing: doing, path: folder.path, detail: "a prefetch is running")
         }
         let result = Result { () throws(StoreError) in try body() }
@@ -79,7 +79,7 @@ struct StoreLocks: ~Copyable {
     func aloneForAWhile(doing: String, _ body: (_ isBeside: Bool) throws(StoreError) -> Void)
         throws(StoreError)
     {
-        if try lock(0, F_WRLCK) {
+        if try lockAlone() {
             let result = Result { () throws(StoreError) in try body(false) }
             _ = try lock(0, F_RDLCK)
             return try result.get()
@@ -97,6 +97,15 @@ struct StoreLocks: ~Copyable {
         _ = try lock(0, F_RDLCK, waiting: true)
         _ = try lock(Task.collecting.rawValue, F_UNLCK)
         try result.get()
+    }
+
+    /// Holds the store alone; false when somebody writes, or has let go of it and has not come back yet: between two
+    /// collections the one who paused may have no lock but that of pausing.
+    private func lockAlone() throws(StoreError) -> Bool {
+        guard try lock(Task.pausing.rawValue, F_WRLCK) else { return false }
+        let isAlone = try lock(0, F_WRLCK)
+        _ = try lock(Task.pausing.rawValue, F_UNLCK)
+        return isAlone
     }
 
     /// Holds it alone; false where others have it for four seconds on end.
