@@ -30,7 +30,7 @@ extension Larder {
                 }
                 return BodyReport(url: asked.href, outcome: outcome)
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
         }
     }
@@ -48,7 +48,7 @@ extension Larder {
         }
         guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
             throw StoreError(
-                .unusable, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
+                .request, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
                 advice: "see them with: larder visits")
         }
         let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
@@ -167,7 +167,7 @@ struct KnownMD5s {
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return
-            case .missing, .unusable, .failed: throw error
+            case .request, .missing, .unusable, .failed: throw error
             }
         }
     }

@@ -9,24 +9,18 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
         let asked = try Self.startURL(url)
-        let folder = folder
-        return try await Self.onThread("larder-explain") { () throws(LarderError) in
-            do throws(StoreError) {
-                let reader = try StoreReader(folder)
-                let robots = try Self.robots(for: asked, reader)
-                var sites: [ExplainReport.Site] = []
-                let linkedFrom = try reader.referrers(of: asked.href)
-                for site in try reader.sites() {
-                    var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)
-                    let isMarked = try marks.keepsFromFollowing(asked, linkedFrom: linkedFrom)
-                    sites.append(try Self.explanation(of: asked, site, robots, isMarked: isMarked))
-                }
-                return ExplainReport(
-                    url: asked.href, sites: sites, heldStatus: try reader.response(for: asked.href)?.status,
-                    chain: try Self.chain(to: asked.href, linkedFrom, reader), linkedFrom: linkedFrom)
-            } catch {
-                throw LarderError(error)
+        return try await reading("larder-explain") { (reader) throws(StoreError) in
+            let robots = try Self.robots(for: asked, reader)
+            var sites: [ExplainReport.Site] = []
+            let linkedFrom = try reader.referrers(of: asked.href)
+            for site in try reader.sites() {
+                var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)
+                let isMarked = try marks.keepsFromFollowing(asked, linkedFrom: linkedFrom)
+                sites.append(try Self.explanation(of: asked, site, robots, isMarked: isMarked))
             }
+            return ExplainReport(
+                url: asked.href, sites: sites, heldStatus: try reader.response(for: asked.href)?.status,
+                chain: try Self.chain(to: asked.href, linkedFrom, reader), linkedFrom: linkedFrom)
         }
     }
 

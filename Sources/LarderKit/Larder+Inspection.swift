@@ -72,7 +72,7 @@ extension NoteBook {
         } catch {
             switch error.reason {
             case .denied, .busy, .full: return
-            case .missing, .unusable, .failed: throw error
+            case .request, .missing, .unusable, .failed: throw error
             }
         }
     }

@@ -12,26 +12,20 @@ extension Larder {
     public func list(
         _ options: ListOptions = ListOptions(), take: @escaping @Sendable (ListedURL) -> Bool
     ) async throws(LarderError) -> ListReport {
-        let folder = folder
-        return try await Self.onThread("larder-list") { () throws(LarderError) in
-            do throws(StoreError) {
-                let reader = try StoreReader(folder)
-                let site = try options.site.map { (name) throws(StoreError) in
-                    try Self.site(named: name, in: reader.sites()).id
-                }
-                var report = ListReport()
-                try reader.eachListed(site: site) { row in
-                    let url = ListedURL(row)
-                    guard options.wants(url) else { return true }
-                    report.urls += 1
-                    report.byteCount += Int64(url.byteCount ?? 0)
-                    report.isCut = !take(url)
-                    return !report.isCut
-                }
-                return report
-            } catch {
-                throw LarderError(lookingUp: error)
+        return try await reading("larder-list") { (reader) throws(StoreError) in
+            let site = try options.site.map { (name) throws(StoreError) in
+                try Self.site(named: name, in: reader.sites()).id
             }
+            var report = ListReport()
+            try reader.eachListed(site: site) { row in
+                let url = ListedURL(row)
+                guard options.wants(url) else { return true }
+                report.urls += 1
+                report.byteCount += Int64(url.byteCount ?? 0)
+                report.isCut = !take(url)
+                return !report.isCut
+            }
+            return report
         }
     }
 }

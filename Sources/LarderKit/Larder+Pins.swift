@@ -71,7 +71,7 @@ extension Larder {
         do throws(StoreError) {
             return try body()
         } catch {
-            throw LarderError(lookingUp: error)
+            throw LarderError(error)
         }
     }
 }
@@ -160,7 +160,7 @@ enum PinName {
             return Pin(.pattern, text)
         case .site:
             guard let place = SiteName.place(of: text, among: sites) else {
-                throw LarderError(lookingUp: SiteName.unknown(text, among: sites))
+                throw LarderError(SiteName.unknown(text, among: sites))
             }
             return Pin(.site, sites[place])
         }

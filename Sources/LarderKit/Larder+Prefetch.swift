@@ -89,7 +89,7 @@ extension Larder {
                 }
                 return wanted
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
         }
     }

@@ -7,20 +7,14 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read.
     public func status() async throws(LarderError) -> StatusReport {
-        let folder = folder
         let path = path
-        return try await Self.onThread("larder-status") { () throws(LarderError) in
-            do throws(StoreError) {
-                let reader = try StoreReader(folder)
-                let summary = try reader.summary()
-                return StatusReport(
-                    path: path, sites: try reader.sites().map(StatusReport.Site.init), responses: summary.responses,
-                    pages: summary.pages,
-                    requisites: summary.requisites, tombstones: summary.tombstones, bodies: summary.bodies,
-                    byteCount: summary.bytes)
-            } catch {
-                throw LarderError(error)
-            }
+        return try await reading("larder-status") { (reader) throws(StoreError) in
+            let summary = try reader.summary()
+            return StatusReport(
+                path: path, sites: try reader.sites().map(StatusReport.Site.init), responses: summary.responses,
+                pages: summary.pages,
+                requisites: summary.requisites, tombstones: summary.tombstones, bodies: summary.bodies,
+                byteCount: summary.bytes)
         }
     }
 }
@@ -133,7 +127,7 @@ enum SiteName {
 
     static func unknown(_ text: String, among names: [String]) -> StoreError {
         StoreError(
-            .unusable, doing: "find the site", path: text, detail: "the larder does not hold it",
+            .request, doing: "find the site", path: text, detail: "the larder does not hold it",
             advice: names.isEmpty
                 ? "it holds none yet: stock one with: larder prefetch URL"
                 : "it holds: \(names.joined(separator: ", "))")

@@ -23,7 +23,7 @@ extension Larder {
                 try StoreWriter(folder).publish(visit: target, of: held)
                 return target
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
         }
     }
@@ -33,15 +33,10 @@ extension Larder {
     /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or it cannot
     ///   be read.
     public func visits(of site: String? = nil) async throws(LarderError) -> VisitsReport {
-        let folder = folder
-        return try await Self.onThread("larder-visits") { () throws(LarderError) in
-            do throws(StoreError) {
-                let held = try StoreReader(folder).sites()
-                let wanted = if let site { [try Self.site(named: site, in: held)] } else { held }
-                return VisitsReport(sites: wanted.map(StatusReport.Site.init))
-            } catch {
-                throw LarderError(lookingUp: error)
-            }
+        try await reading("larder-visits") { (reader) throws(StoreError) in
+            let held = try reader.sites()
+            let wanted = if let site { [try Self.site(named: site, in: held)] } else { held }
+            return VisitsReport(sites: wanted.map(StatusReport.Site.init))
         }
     }
 
@@ -69,7 +64,7 @@ extension Larder {
                 }
                 return VisitsReport(sites: try reader.sites().filter { $0.id == held.id }.map(StatusReport.Site.init))
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
         }
     }
@@ -81,23 +76,17 @@ extension Larder {
     public func difference(
         of site: String, from first: Int64? = nil, to second: Int64? = nil
     ) async throws(LarderError) -> DifferenceReport {
-        let folder = folder
-        return try await Self.onThread("larder-diff") { () throws(LarderError) in
-            do throws(StoreError) {
-                let reader = try StoreReader(folder)
-                let held = try Self.site(named: site, in: reader.sites())
-                guard let to = second ?? held.overlay ?? held.published ?? held.visits.last?.id else {
-                    throw Self.noVisit(1, of: held)
-                }
-                let from = if let first { first } else { try Self.visitBefore(of: held, than: to) }
-                for visit in [from, to] where !held.visits.contains(where: { $0.id == visit }) {
-                    throw Self.noVisit(visit, of: held)
-                }
-                return DifferenceReport(
-                    site: held.name, from: from, to: to, try reader.difference(from: from, to: to))
-            } catch {
-                throw LarderError(lookingUp: error)
+        return try await reading("larder-diff") { (reader) throws(StoreError) in
+            let held = try Self.site(named: site, in: reader.sites())
+            guard let to = second ?? held.overlay ?? held.published ?? held.visits.last?.id else {
+                throw Self.noVisit(1, of: held)
             }
+            let from = if let first { first } else { try Self.visitBefore(of: held, than: to) }
+            for visit in [from, to] where !held.visits.contains(where: { $0.id == visit }) {
+                throw Self.noVisit(visit, of: held)
+            }
+            return DifferenceReport(
+                site: held.name, from: from, to: to, try reader.difference(from: from, to: to))
         }
     }
 
@@ -113,7 +102,7 @@ extension Larder {
         let bound = visit ?? site.published ?? .max
         guard let before = site.visits.last(where: { $0.id < bound && $0.finished != nil && $0.base == nil }) else {
             throw StoreError(
-                .unusable, doing: "find an earlier visit of", path: site.name, detail: "there is none that is complete",
+                .request, doing: "find an earlier visit of", path: site.name, detail: "there is none that is complete",
                 advice: "see its visits with: larder visits")
         }
         return before.id
@@ -121,15 +110,8 @@ extension Larder {
 
     private static func noVisit(_ visit: Int64, of site: Site) -> StoreError {
         StoreError(
-            .unusable, doing: "find a visit of", path: site.name, detail: "it has no visit \(visit)",
+            .request, doing: "find a visit of", path: site.name, detail: "it has no visit \(visit)",
             advice: "see its visits with: larder visits")
-    }
-}
-
-extension LarderError {
-    /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
-    init(lookingUp error: StoreError) {
-        self.init(error.reason == .unusable ? .input : .machine, error.description)
     }
 }
 
@@ -170,7 +152,7 @@ extension Larder {
                 guard count > 0 else { throw SiteName.unknown(what, among: names) }
                 return .urls(count)
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
         }
     }

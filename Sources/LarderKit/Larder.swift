@@ -46,6 +46,16 @@ public struct Larder: Sendable {
     /// By which robots.txt speaks to us.
     static let productToken = "larder"
 
+    /// Reads the store on a thread of its own.
+    func reading<Value: Sendable>(
+        _ name: String, _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
+    ) async throws(LarderError) -> Value {
+        let folder = folder
+        return try await Self.onThread(name) { () throws(LarderError) in
+            do throws(StoreError) { return try body(StoreReader(folder)) } catch { throw LarderError(error) }
+        }
+    }
+
     /// Runs what blocks on a thread of its own, which is told when the task is cancelled.
     static func onThread<Value: Sendable>(
         _ name: String, onCancel: @escaping @Sendable () -> Void = {},

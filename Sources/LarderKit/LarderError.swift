@@ -33,8 +33,9 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.machine, error.description)
     }
 
+    /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
     init(_ error: StoreError) {
-        self.init(.machine, error.description)
+        self.init(error.reason == .request ? .input : .machine, error.description)
     }
 
     /// - Parameter kept: how many addresses the visit that it ended has, where that is known.

@@ -4,6 +4,8 @@ package import System
 /// What stopped the store: what was being done, to what, why it failed and what to try next.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Reason: Sendable, Equatable {
+        /// What was asked for is not there, or cannot be done: whoever asked can mend it.
+        case request
         /// There is no store at the path.
         case missing
         /// Another process holds the site, or the database for longer than we wait.
@@ -61,6 +63,7 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
 
     private static func usualAdvice(for reason: Reason) -> String {
         switch reason {
+        case .request: "name another one"
         case .missing: "prefetch a site into it first, or name another store with --store"
         case .busy: "wait for the other process to end, then try again"
         case .full: "free some space, then run the same command again"

@@ -195,7 +195,7 @@ extension StoreWriter {
         try holding(site) { () throws(StoreError) in
             guard try visits(of: site).contains(where: { $0.id == visit && $0.isFinished }) else {
                 throw StoreError(
-                    .unusable, doing: "roll back", path: site.name,
+                    .request, doing: "roll back", path: site.name,
                     detail: "it has no complete visit \(visit)",
                     advice: "see its visits with: larder visits")
             }
@@ -239,12 +239,12 @@ extension StoreWriter {
             let visits = try visits(of: site)
             guard let place = visits.firstIndex(where: { $0.id == visit }) else {
                 throw StoreError(
-                    .unusable, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
+                    .request, doing: "drop a visit of", path: site.name, detail: "it has no visit \(visit)",
                     advice: "see its visits with: larder visits")
             }
             guard !visits[place].isPublished else {
                 throw StoreError(
-                    .unusable, doing: "drop a visit of", path: site.name,
+                    .request, doing: "drop a visit of", path: site.name,
                     detail: "visit \(visit) is the one that is served",
                     advice: "publish another one first with: larder rollback")
             }

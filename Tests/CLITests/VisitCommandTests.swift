@@ -1,3 +1,4 @@
+import Glibc
 import TestOrigin
 import Testing
 import Web
@@ -80,5 +81,21 @@ import Web
         #expect(try larder("prefetch", site).status == 0)
         #expect(home.names(in: folder).count == 1)
         #expect(try larder("fsck").output.contains("all as they were fetched"))
+    }
+
+    @Test(arguments: [
+        ["visits"], ["status"], ["list"], ["diff", "SITE"], ["rollback", "SITE"], ["drop", "SITE", "1"],
+        ["remove", "SITE"],
+        ["show", "SITE"], ["explain", "SITE"], ["pins"], ["check", "--offline", "SITE"],
+    ])
+    func `of a damaged database every command says so, and none blames its asker`(words: [String]) throws {
+        #expect(try larder("prefetch", site).status == 0)
+        let database = home.file(".local/share/larder/larder.db")
+        let file = open(database, O_WRONLY)
+        #expect(pwrite(file, "no database", 11, 0) == 11)
+        close(file)
+        let ending = try Command(words.map { $0 == "SITE" ? site : $0 }, home: home).wait()
+        #expect(ending.status == 3, "\(ending)")
+        #expect(ending.errors.contains("larder fsck --repair"), "\(ending)")
     }
 }

@@ -31,7 +31,7 @@ extension Larder {
                 held = try Self.site(named: site, in: reader.sites())
                 settings = SitePlan(text: held.settings)
             } catch {
-                throw LarderError(lookingUp: error)
+                throw LarderError(error)
             }
             do throws(PatternMistake) {
                 scope = try Scope(start: held.start.compactMap { WebURL($0) }, options: settings.scope)
