@@ -185,7 +185,8 @@ import Web
 
     @Test(arguments: Row.all)
     func `what differs is asked for, what does not is not, and readers see a whole set`(row: Row) async throws {
-        #expect(try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form) == .served)
+        let first = try await run([.preload, .serve].contains(row.verb) ? .preload : .prefetch, row.form)
+        #expect(first == .served)
         #expect(try shown("one") == "a" && shown("two") == "b")
         let service = row.verb == .serve ? try larder.serve(port: 0, threads: 1) : nil
         defer { service?.stop() }

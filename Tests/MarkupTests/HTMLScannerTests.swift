@@ -129,6 +129,7 @@ import Web
                 "<img data-src=true data-srcset='a 1x'><div data-bg=\"url('b')\"><div data-bg=c.png>",
                 ["a", "b", "c.png"]
             ),
+            ("<div data-bg='a.php?x=1&y=2'><div data-bg='url&#40;b)'>", ["a.php?x=1&y=2", "b"]),
             ("<a href='?copy=1&copy=2&amp=3&lt;'>", ["?copy=1&copy=2&amp=3<"]),
             (
                 "<a href='&notit;&notin;&nGt;&#150;&#0;&copy'>",

@@ -162,7 +162,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
             decoded(attribute) { HTMLScanner.scan($0, sink, isOutermost: false) }
         case .lazy: if looksLikeAddress(attribute) { add(attribute, tag, rule.kind, flags) }
         case .lazyBackground:
-            if mayHoldCSSLink(attribute) {
+            if holdsFunction(attribute) {
                 css(attribute, rule.kind, adding: .isLazy)
             } else if looksLikeAddress(attribute) {
                 add(attribute, tag, rule.kind, flags)
@@ -251,6 +251,11 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     private func mayHoldCSSLink(_ attribute: HTMLAttribute) -> Bool {
         let value = text.bytes.part(attribute.valueRange)
         return value.contains(UInt8(ascii: "(")) || value.contains(UInt8(ascii: "&"))
+    }
+
+    /// A value of CSS names a picture in a function; an address may have a `&` of its own.
+    private func holdsFunction(_ attribute: HTMLAttribute) -> Bool {
+        reading(text.bytes.part(attribute.valueRange)) { $0.contains(UInt8(ascii: "(")) }
     }
 
     private func namesOrigin(_ attribute: HTMLAttribute) -> Bool {

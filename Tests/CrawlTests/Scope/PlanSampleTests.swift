@@ -52,7 +52,7 @@ import Web
         #expect(estimate.groups.first.map { $0.pages.low >= 50 } == true)
     }
 
-    @Test(arguments: UInt64(0)..<10)
+    @Test(arguments: UInt64(0)..<3)
     func `a site of many lists, of which few were seen, has no upper end but a larger sample`(seed: UInt64) throws {
         // 600 modules with ten pages each, and one of them with 20,000.
         func links(_ path: String) -> [String] {
