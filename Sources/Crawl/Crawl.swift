@@ -176,7 +176,7 @@ package final class Crawl {
                 tellProgress()
             }
             if frontier.isOutOfTime || frontier.isDone && scanning == 0 { return }
-            if scanning == 0, let end = frontier.endOfPatience, end <= now { return try loseSilentHosts() }
+            if scanning == 0, frontier.isOutOfPatience(now: now) { return try loseSilentHosts() }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
             tellProgress()

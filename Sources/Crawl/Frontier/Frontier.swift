@@ -331,6 +331,12 @@ extension Frontier {
         return last + patience
     }
 
+    /// Whether nobody is waited for any longer. The end that was told may only have been the time to look again.
+    mutating func isOutOfPatience(now: Duration) -> Bool {
+        self.now = now
+        return endOfPatience.map { $0 <= now } ?? false
+    }
+
     private static let quietTime: Duration = .milliseconds(250)
 
     /// What was asked of silent hosts, and what waits for them, failed. Gives all of it.

@@ -60,6 +60,22 @@ import Web
         #expect(report.isPublished)
     }
 
+    /// A machine that is slow to start something has not waited for anybody.
+    @Test func `whoever looks late has not lost patience`() throws {
+        let start = try #require(WebURL("http://site.test/"))
+        var frontier = Frontier(
+            scope: try Scope(start: [start], options: ScopeOptions()),
+            options: Frontier.Options(patience: .seconds(10)))
+        frontier.start(start)
+        let task = frontier.next(now: .zero)
+        #expect(task == .fetch(0))
+        // So long took what was done with it.
+        for late in [1, 250, 300, 60_000] {
+            let isOver = frontier.isOutOfPatience(now: .milliseconds(late))
+            #expect(!isOver, "\(late) ms")
+        }
+    }
+
     /// 33 names that nobody knows beside a site of three pages: by the time that the frontier is told.
     @Test func `names that are not found are looked up twice at most, and cost no time`() throws {
         let start = try #require(WebURL("http://site.test/"))
