@@ -9,7 +9,7 @@ import Web
 
 /// What becomes of a manifest's bundles, whatever form it has, whatever has happened since, and whoever fetches; with the
 /// requests that the origin got.
-@Suite struct PreloadTableTests {
+@Suite(.serialized) struct PreloadTableTests {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
     private let larder: Larder

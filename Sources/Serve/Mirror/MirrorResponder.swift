@@ -14,7 +14,7 @@ final class MirrorResponder: Responder {
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
-    private var requirements: (generation: TierGeneration, requirements: Requirements)?
+    private var requirements: (generation: TierGeneration, version: Int64, requirements: Requirements)?
     /// Of origins by https whether they are held by http alone, as of one look at the store.
     private var plain: (generation: TierGeneration, origins: [String: Bool])?
     /// When all origins that are held were named, so that digests in names are known.
@@ -70,8 +70,10 @@ final class MirrorResponder: Responder {
 
     /// What the manifests in force require at the first of the addresses of which they require anything.
     func required(_ addresses: [String], _ look: Look) throws(StoreError) -> Bundle? {
-        if requirements?.generation != look.generation {
-            requirements = (look.generation, try context.requirements(look.reader))
+        // What is found may be newer than the last look: what is required of it has to be as new.
+        let version = try look.reader.dataVersion()
+        if requirements?.generation != look.generation || requirements?.version != version {
+            requirements = (look.generation, version, try context.requirements(look.reader))
         }
         guard let all = requirements?.requirements, !all.isEmpty else { return nil }
         return addresses.lazy.compactMap { WebURL($0).flatMap { all[$0] } }.first
