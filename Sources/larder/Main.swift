@@ -8,7 +8,9 @@ struct Main {
         ProcessLimits.raiseOpenFiles()
         Signals.shared.catchAll()
         let status = await run(Array(CommandLine.arguments.dropFirst()))
-        exit(ending(status).rawValue)
+        // Without what runs at `exit`: libraries would take down what threads that are just ending still use.
+        fflush(nil)
+        _exit(ending(status).rawValue)
     }
 
     /// A report that nobody got is no success, as curl and git see it too, whatever it would have said.
