@@ -86,6 +86,42 @@ enum ContentCoding: String, CaseIterable, Sendable {
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
+    /// Whether somebody takes the codings of a body, and they can be undone here.
+    ///
+    /// - Parameter codings: an `Accept-Encoding`; nil takes whatever comes.
+    static func accepts(_ codings: String?, _ fields: HTTPFields) -> Bool {
+        guard let codings, fields.isCoded else { return true }
+        let taken = Set(names(codings))
+        // RFC 9111, section 5.2.2.6, and RFC 9110, section 7.7.
+        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "no-transform") }) {
+            return false
+        }
+        return fields.elements("Content-Encoding").allSatisfy { name in
+            let coding = ContentCoding(named: name.lowercased())
+            return coding.map { $0.isKnown && taken.contains($0.rawValue) } ?? false
+        }
+    }
+
+    /// What a server is asked for in the stead of somebody who takes these.
+    static func shared(with codings: String) -> String {
+        let taken = names(codings)
+        let shared = allCases.filter { $0.isKnown && taken.contains($0.rawValue) }.map(\.rawValue)
+        return shared.isEmpty ? "identity" : shared.joined(separator: ", ")
+    }
+
+    /// Those of an `Accept-Encoding` that are not refused by a weight of 0.
+    private static func names(_ codings: String) -> [String] {
+        var fields = HTTPFields()
+        fields.append("Accept-Encoding", codings)
+        return fields.elements("Accept-Encoding").compactMap { element in
+            let words = String(element).lowercased().split(separator: ";").map { word in
+                String(word.filter { $0 != " " && $0 != "\t" })
+            }
+            let isRefused = words.dropFirst().contains { $0.hasPrefix("q=0") && !$0.dropFirst(3).contains { $0 > "0" } }
+            return isRefused ? nil : words.first
+        }
+    }
+
     /// What a request asks for: all that can be undone here.
     static let accepted = allCases.filter(\.isKnown).map(\.rawValue).joined(separator: ", ")
 

@@ -211,11 +211,14 @@ extension FetchLoop {
     /// Lets those go on whom the rate has kept back, while it allows: who waits longest first, and then new
     /// ones.
     private func goOn() throws(FetchFailure) {
+        for transfer in running.values where transfer.pauseNumber != nil && transfer.isStreamed {
+            if transfer.mayStream, setup.rate?.isOpen ?? true { try transfer.goOn() }
+        }
         guard let rate = setup.rate, rate.isOpen else { return }
         let paused = running.values.filter { $0.pauseNumber != nil }.sorted {
             $0.pauseNumber ?? 0 < $1.pauseNumber ?? 0
         }
-        for transfer in paused where rate.isOpen { try transfer.goOn() }
+        for transfer in paused where rate.isOpen && transfer.mayStream { try transfer.goOn() }
         while rate.isOpen, let request = waiting.first {
             waiting.removeFirst()
             begin(request)

@@ -12,6 +12,10 @@ package struct FetchRequest: Sendable {
     package var body: [UInt8]?
     /// The body stays as it was sent, with its content coding.
     package var keepsCoding = false
+    /// The codings that somebody else takes (`Accept-Encoding`), for whom this is asked: the server is asked for those
+    /// among them that can be undone, and what it codes in another way stays so. Nothing that names larder is added to
+    /// the request's fields.
+    package var codings: String?
     /// The page that led here. Only `FetchOptions.sendsReferrer` makes a Referer of it.
     package var referrer: WebURL?
     /// Tells nobody who larder is: neither cookies nor logins, no client certificate, and no fields that are
@@ -24,12 +28,32 @@ package struct FetchRequest: Sendable {
     /// Told what comes before the answer, such as 103 Early Hints, on the thread of the loop. A 100 and a 101
     /// are between neighbours alone.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
+    /// Gets the answer while it comes.
+    package var stream: (any BodyStream)?
 
     package init(number: UInt32, url: WebURL, fields: HTTPFields = HTTPFields()) {
         self.number = number
         self.url = url
         self.fields = fields
     }
+}
+
+/// Somebody who gets an answer while it comes, beside whoever gets the result. It is called on the loop's thread.
+package protocol BodyStream: AnyObject, Sendable {
+    /// The header is whole.
+    ///
+    /// - Parameters:
+    ///   - isCoded: the body comes in the coding that the fields name; else that is undone.
+    ///   - byteCount: of the body as it comes; nil where nobody knows.
+    /// - Returns: whether the body is wanted.
+    func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool
+    /// Whether more can be taken. When it cannot, the server waits until the loop is woken and it can.
+    var hasRoom: Bool { get }
+    /// Nobody takes it any more: what has no known end is given up.
+    var isGone: Bool { get }
+    func take(_ bytes: UnsafeRawBufferPointer)
+    /// Once, where the body was wanted.
+    func end(isWhole: Bool)
 }
 
 /// What became of a request.
@@ -60,6 +84,8 @@ package struct FetchedResponse: Sendable {
     package var status: Int
     package var fields: HTTPFields
     package var body: FetchedBody
+    /// The body is in the coding that its fields name.
+    package var isCoded = false
 }
 
 /// A body without its content coding.

@@ -152,11 +152,19 @@ extension Transfer {
             throw FetchFailure(
                 .nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
-        decoder = request?.keepsCoding == true ? nil : try BodyDecoder(fields)
+        let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
+        decoder = keepsCoding ? nil : try BodyDecoder(fields)
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
-        guard length <= options.maxBody || request?.method == "HEAD" else { throw tooLargeBody }
-        if status == 200, request?.method != "HEAD" {
+        if let request, let stream = request.stream, request.method != "HEAD" {
+            let byteCount = decoder == nil && length >= 0 ? length : nil
+            hasKnownEnd = length >= 0
+            isStreamed = stream.begin(
+                status: status, fields: fields, isCoded: decoder == nil && fields.isCoded, byteCount: byteCount)
+        }
+        guard length <= options.maxBody || isStreamed || request?.method == "HEAD" else { throw tooLargeBody }
+        if isStreamed, length > options.maxBody { isUnkept = true }
+        if status == 200, !isStreamed, request?.method != "HEAD" {
             openStream = try OpenStream(fields, length: length >= 0 ? length : nil)
         }
         if let receiver = setup.receiver, let request {
@@ -188,6 +196,12 @@ extension Transfer {
     }
 
     private func take(content bytes: UnsafeRawBufferPointer) throws(FetchFailure) {
+        if isStreamed { request?.stream?.take(bytes) }
+        if isStreamed, !isUnkept, sink.byteCount + bytes.count > options.maxBody {
+            sink = BodySink()
+            isUnkept = true
+        }
+        if isUnkept { return sink.pass(bytes.count) }
         guard sink.byteCount + bytes.count <= options.maxBody else { throw tooLargeBody }
         if let receiver = setup.receiver {
             guard hand(bytes, to: receiver) else { throw FetchFailure(.tooLarge, "nobody wants more of it") }

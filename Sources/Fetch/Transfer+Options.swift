@@ -152,7 +152,11 @@ extension Transfer {
         }
         // libcurl would undo codings too, and not tell where one breaks off.
         if !fields.contains("Accept-Encoding") {
-            try sentFields.append("Accept-Encoding: \(ContentCoding.accepted)")
+            let codings = request.codings.map(ContentCoding.shared) ?? ContentCoding.accepted
+            try sentFields.append("Accept-Encoding: \(codings)")
+        }
+        if request.codings != nil {
+            for name in ["User-Agent", "Accept"] where !fields.contains(name) { try sentFields.suppress(name) }
         }
         if request.method != "GET" || request.body != nil { try sendMethod(request, fields) }
         try larder_curl_set_list(handle, CURLOPT_HTTPHEADER, sentFields.list).check()

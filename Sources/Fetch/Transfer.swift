@@ -49,6 +49,10 @@ final class Transfer {
     var openStream: OpenStream?
     /// Where there is a receiver: whether it wants this body.
     var isWanted = false
+    /// Whether the request's stream wants this body; whether that is known to end; whether it became too large to be kept.
+    var isStreamed = false
+    var hasKnownEnd = false
+    var isUnkept = false
     /// What the request is to resume, until an answer says how it goes on.
     var held: PartialBody?
     /// How long the body is when it was resumed.
@@ -89,6 +93,10 @@ final class Transfer {
     /// Takes the result and makes the transfer ready for the next request.
     func finish(_ code: CURLcode) -> FetchResult? {
         guard let request else { return nil }
+        if isStreamed { request.stream?.end(isWhole: code == CURLE_OK && stop == nil && decoder?.flaw == nil) }
+        if isUnkept, stop == nil {
+            stop = FetchFailure(.tooLarge, "the body is over \(options.maxBody) bytes, and is not kept")
+        }
         let isShortPart = code == CURLE_OK && stop == nil && expected.map { sink.byteCount < $0 } ?? false
         var outcome = outcome(code)
         let partial = remainder(&outcome)
@@ -116,6 +124,7 @@ final class Transfer {
         openStream = nil
         sink = BodySink()
         isWanted = false
+        (isStreamed, hasKnownEnd, isUnkept) = (false, false, false)
         held = nil
         expected = nil
         stop = nil
@@ -135,6 +144,10 @@ extension Transfer {
     /// Why it is to be given up; nil while there is hope, or while it waits for a connection.
     func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
         guard isSent else { return nil }
+        if isStreamed, !hasKnownEnd {
+            let isGone = request?.stream?.isGone ?? true
+            return isGone ? FetchFailure(.interrupted, "nobody waits for it any more") : nil
+        }
         let moved = amount(CURLINFO_SIZE_DOWNLOAD_T) + amount(CURLINFO_SIZE_UPLOAD_T) + head.byteCount
         guard watch != nil, pauseNumber == nil else {
             if watch == nil {
@@ -163,6 +176,10 @@ extension Transfer {
     /// Whether the rate lets it take what libcurl has just read; if not, libcurl keeps that until it may go
     /// on.
     func mayTake() -> Bool {
+        if isStreamed, !mayStream {
+            pauseNumber = setup.nextPauseNumber()
+            return false
+        }
         guard let rate = setup.rate else { return true }
         if rate.isOpen {
             rate.take(uncounted())
@@ -171,6 +188,9 @@ extension Transfer {
         pauseNumber = setup.nextPauseNumber()
         return false
     }
+
+    /// Whether the stream, if there is one, takes more.
+    var mayStream: Bool { !isStreamed || request?.stream?.hasRoom ?? true }
 
     /// What libcurl has kept is taken at once.
     func goOn() throws(FetchFailure) {
@@ -193,7 +213,9 @@ extension Transfer {
                 FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))
         }
         do throws(FetchFailure) {
-            return .response(FetchedResponse(status: status, fields: fields, body: try sink.finish()))
+            let isCoded = decoder == nil && fields.isCoded
+            return .response(
+                FetchedResponse(status: status, fields: fields, body: try sink.finish(), isCoded: isCoded))
         } catch {
             return .failure(error)
         }

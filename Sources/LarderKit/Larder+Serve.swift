@@ -19,11 +19,21 @@ extension Larder {
         port: UInt16 = 8080, threads: Int? = nil, memoryLimit: Int = 64 * 1024 * 1024,
         options: ServeOptions = ServeOptions()
     ) throws(LarderError) -> MirrorService {
-        var mirror = try options.mirrorOptions()
+        try start(port: port, threads: threads, memoryLimit: memoryLimit, options: options)
+    }
+
+    /// - Parameter port: nil for a proxy alone.
+    func start(
+        port: UInt16?, threads: Int?, memoryLimit: Int, options: ServeOptions
+    ) throws(LarderError) -> MirrorService {
+        var mirror = try options.mirrorOptions(hasMirror: port != nil)
         let requirements = RequirementsInForce()
         mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
         mirror.walk = { [self] reader, site, limit throws(StoreError) in try walk(reader, site, limit: limit) }
-        if options.mayBeEmpty { try makeStore() }
+        if options.mayBeEmpty || options.proxy != nil { try makeStore() }
+        let log = options.proxy.map { _ in PassLog() }
+        var proxy: (port: UInt16, options: Serve.ProxyOptions)?
+        if let wanted = options.proxy, let log { proxy = try proxyOptions(wanted, options, log) }
         let loads = try loads(options, mirror)
         if let loads { mirror.load = { loads.load($0, done: $1) } }
         guard folder.exists else {
@@ -34,8 +44,8 @@ extension Larder {
             return MirrorService(
                 try MirrorServer(
                     folder, port: port, threadCount: threads ?? Machine.coreCount, memoryLimit: memoryLimit,
-                    options: mirror),
-                mirror, loads)
+                    options: mirror, proxy: proxy),
+                mirror, loads, log)
         } catch {
             loads?.stop()
             throw LarderError(error)
@@ -65,14 +75,19 @@ public final class MirrorService: Sendable {
     private let server: MirrorServer
     private let options: MirrorOptions
     private let loads: ServerLoads?
+    let log: PassLog?
 
-    init(_ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?) {
+    init(_ server: MirrorServer, _ options: MirrorOptions, _ loads: ServerLoads?, _ log: PassLog?) {
         self.server = server
         self.options = options
         self.loads = loads
+        self.log = log
     }
 
+    /// 0 for a proxy alone.
     public var port: UInt16 { server.port }
+    /// Where programs find the proxy; nil where there is none.
+    public var proxyPort: UInt16? { server.proxyPort }
 
     /// Where to look: the list of what is held, or the site at the root.
     public var address: String { "http://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/" }
@@ -130,11 +145,13 @@ public struct ServeOptions: Sendable {
     public var sizeLimit: Int64?
     /// Serves a larder that is not there yet, for whoever is about to stock it.
     public var mayBeEmpty = false
+    /// Answers programs as their proxy, too.
+    public var proxy: ProxyOptions?
 
     public init() {}
 
     /// - Throws: `LarderError` of kind `.input` for a site or an address that is none.
-    func mirrorOptions() throws(LarderError) -> MirrorOptions {
+    func mirrorOptions(hasMirror: Bool = true) throws(LarderError) -> MirrorOptions {
         var options = MirrorOptions()
         if let root {
             guard let url = WebURL(root), url.isHTTP else {
@@ -149,13 +166,22 @@ public struct ServeOptions: Sendable {
                 )
             }
             // A name below localhost is this machine for everybody: other machines would find themselves.
-            guard root != nil || known.isLoopback else {
+            guard root != nil || known.isLoopback || !hasMirror else {
                 throw LarderError(
                     .input, "other machines can only be shown one site: name it with --at-root SITE")
             }
+            if proxy != nil, proxy?.login == nil, !known.isLoopback {
+                throw LarderError(
+                    .input, "a proxy that other machines reach is for those who have its login: --proxy-user USER:PASSWORD")
+            }
             options.address = known
         }
-        options.rules = try CacheRules(texts: rules).rules
+        options.rules = try CacheRules(texts: rules + (proxy?.keepsEverything == true ? ["** allowed", "** post"] : []))
+            .rules
+        options.site = proxy?.site
+        if let login = proxy?.login, !login.utf8.contains(UInt8(ascii: ":")) {
+            throw LarderError(.input, "the proxy's login lacks a password: write it like user:password")
+        }
         options.patience = patience
         options.sizeLimit = sizeLimit
         options.policy = policy

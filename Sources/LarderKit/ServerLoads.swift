@@ -65,6 +65,7 @@ final class ServerLoads: Sendable {
             for (request, done) in requests {
                 number &+= 1
                 running[number] = (done, clock())
+                request.stream?.wakes { [waker] in waker.wake() }
                 loop.start(FetchRequest(request, number: number))
             }
             let results: [FetchResult]
@@ -98,7 +99,9 @@ extension FetchRequest {
         body = request.body.isEmpty ? nil : request.body
         reach = request.mayReach.reach
         isAnonymous = request.isAnonymous
+        codings = request.codings
         interim = request.interim
+        stream = request.stream.map(StreamBridge.init)
     }
 }
 
@@ -109,12 +112,34 @@ extension LoadOutcome {
         case .response(let response):
             var fields = response.fields
             // It described the coding that is undone.
-            if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
-            fields.remove("Content-Encoding")
+            if !response.isCoded {
+                if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
+                fields.remove("Content-Encoding")
+            }
+            var flags = result.exchange.map(ResponseFlags.init) ?? []
+            if response.isCoded { flags.insert(.isCoded) }
             self = .response(
                 LoadedResponse(
                     status: response.status, fields: fields, body: BodyContent(response.body), requestTime: start,
-                    responseTime: end, flags: result.exchange.map(ResponseFlags.init) ?? []))
+                    responseTime: end, flags: flags))
         }
     }
+}
+
+/// A server's client, as whoever fetches knows it.
+private final class StreamBridge: BodyStream {
+    private let stream: any LoadStream
+
+    init(_ stream: any LoadStream) { self.stream = stream }
+
+    func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool {
+        var fields = fields
+        if !isCoded { fields.remove("Content-Encoding") }
+        return stream.begin(status: status, fields: fields, byteCount: byteCount)
+    }
+
+    var hasRoom: Bool { stream.hasRoom }
+    var isGone: Bool { stream.isGone }
+    func take(_ bytes: UnsafeRawBufferPointer) { stream.take(bytes) }
+    func end(isWhole: Bool) { stream.end(isWhole: isWhole) }
 }

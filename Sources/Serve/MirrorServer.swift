@@ -7,20 +7,21 @@ package import Web
 
 /// Serves what a store holds, on loopback, until it is stopped.
 package final class MirrorServer: Sendable {
-    private let server: HTTPServer
+    private let server: HTTPServer?
+    private let proxy: HTTPServer?
     private let layout: OriginLayout
     private let pressure: MemoryPressure?
     private let housekeeping: Housekeeping?
     private let loading: Loading?
 
     /// - Parameters:
-    ///   - port: 0 lets the kernel choose.
+    ///   - port: 0 lets the kernel choose; nil is for a proxy alone.
     ///   - memoryLimit: how much of what was answered is kept ready, in bytes, over all threads.
     ///   - secondsBetweenLooks: how long a change of the store may stay unseen; 0 looks for each request.
     package init(
-        _ folder: StoreFolder, port: UInt16, threadCount: Int, memoryLimit: Int,
+        _ folder: StoreFolder, port: UInt16?, threadCount: Int, memoryLimit: Int,
         secondsBetweenLooks: Int64 = 1,
-        options: MirrorOptions = MirrorOptions()
+        options: MirrorOptions = MirrorOptions(), proxy: (port: UInt16, options: ProxyOptions)? = nil
     ) throws(ServerError) {
         // What servers are asked for is answered from what was read; a part of the memory is for what is held
         // there alone.
@@ -33,21 +34,38 @@ package final class MirrorServer: Sendable {
         }
         self.loading = loading
         let seals = PageSeals()
-        server = try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
-            (port) throws(ServerError) in
+        func responder(_ port: UInt16, _ proxy: ProxyOptions?) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
                 return MirrorResponder(
                     store, verdicts: Self.verdicts(folder),
                     context: MirrorContext(
-                        options, port: port, verifier: verifier, tier: tier, notes: notes, loading: loading,
-                        seals: seals))
+                        options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
+                        loading: loading, seals: seals))
             } catch {
                 throw ServerError(error)
             }
         }
-        layout = OriginLayout(port: server.port, root: options.root.flatMap(RootOrigin.init))
-            .seen(from: "localhost:\(server.port)")
+        server = try port.map { (port) throws(ServerError) in
+            try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
+                (port) throws(ServerError) in try responder(port, nil)
+            }
+        }
+        do throws(ServerError) {
+            self.proxy = try proxy.map { (proxy) throws(ServerError) in
+                try HTTPServer(
+                    port: proxy.port, threadCount: threadCount, address: options.address, limits: .proxy
+                ) { (port) throws(ServerError) in
+                    ProxyResponder(try responder(port, proxy.options), proxy.options, port: port)
+                }
+            }
+        } catch {
+            server?.stopAndWait()
+            throw error
+        }
+        let port = server?.port ?? 0
+        layout = OriginLayout(port: port, root: options.root.flatMap(RootOrigin.init))
+            .seen(from: "localhost:\(port)")
         do throws(ServerError) {
             pressure = memoryLimit > 0 ? try Self.pressure(on: tier) : nil
             housekeeping = try notes.map { (notes) throws(ServerError) in
@@ -55,19 +73,23 @@ package final class MirrorServer: Sendable {
                 return try Housekeeping(everySeconds: Self.secondsBetweenNotes) { keeper.write(isLast: $0) }
             }
         } catch {
-            server.stopAndWait()
+            server?.stopAndWait()
+            self.proxy?.stopAndWait()
             throw error
         }
     }
 
     private static let secondsBetweenNotes: Int32 = 2
 
-    package var port: UInt16 { server.port }
+    /// 0 where there is a proxy alone.
+    package var port: UInt16 { server?.port ?? 0 }
+    package var proxyPort: UInt16? { proxy?.port }
 
     /// Ends what is under way, writes down what was served, and returns when every thread is done. From any
     /// thread, and as often as one likes.
     package func stop() {
-        server.stopAndWait()
+        server?.stopAndWait()
+        proxy?.stopAndWait()
         loading?.stop()
         housekeeping?.stop()
         pressure?.stop()
@@ -134,6 +156,8 @@ package struct MirrorOptions: Sendable {
     /// Asks servers. Without it none is ever asked.
     package var load: Load?
 
+    /// The site that takes in all that is loaded; nil puts it to the sites whose pages it is for.
+    package var site: String?
     /// What the user wants otherwise than servers say, before what the rules of sites say.
     package var rules: [CacheRules.Rule] = []
     /// After how long a held copy is shown where a server that is asked first has not answered; nil waits for

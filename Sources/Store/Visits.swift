@@ -382,19 +382,23 @@ extension StoreWriter {
 
 extension StoreWriter {
     /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was
-    /// held for the request, else to the site that starts on its host, else to a site of its own.
+    /// held for the request, else to the site that starts on its host, else to a site of its own; or all to the site that
+    /// is named.
     ///
     /// Fails with `.busy` where it would need a site that is just being prefetched for the first time.
     package func add(
-        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String, now: Int64
+        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
+        site name: String? = nil, now: Int64
     ) throws(StoreError) {
-        if let site = try site(of: held, host: host) {
+        let known: Int64?
+        if let name { known = try site(named: name) } else { known = try site(of: held, host: host) }
+        if let site = known {
             let overlay = try overlay(of: site, over: held, now: now)
             if !overlay.isContinued { try noteState() }
             return try add([response], to: overlay)
         }
         let start = origin + "/"
-        let visit = try begin(site: start, start: [start], now: now)
+        let visit = try begin(site: name ?? start, start: name == nil ? [start] : [], now: now)
         do throws(StoreError) {
             try add([response], to: visit)
             try end(visit, .publish(now: now))
@@ -413,6 +417,13 @@ extension StoreWriter {
             if let own { return own }
         }
         return try site(onHost: host)
+    }
+
+    /// One that has nothing to show yet is none.
+    private func site(named name: String) throws(StoreError) -> Int64? {
+        try prepare("SELECT id FROM site WHERE name = ? AND published IS NOT NULL").first(.text(name)) {
+            $0.integer(0)
+        }
     }
 
     private func site(onHost host: String) throws(StoreError) -> Int64? {

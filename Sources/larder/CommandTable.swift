@@ -92,6 +92,59 @@ struct CommandEntry: Sendable {
                 """,
             ], run: ServeCommand.run),
         CommandEntry(
+            name: "proxy", operands: "", operandCount: 0...0,
+            summary: "keep what any program asks the network for, and answer it from the larder",
+            examples: [
+                "larder proxy", "larder proxy --policy offline", "larder proxy --into ci --policy prefer-cache",
+                "larder proxy --listen 192.0.2.1 --proxy-user build:secret",
+            ],
+            options: Option.proxying,
+            notes: [
+                """
+                Programs use it by http_proxy and https_proxy; for https they have to trust the larder's own authority, as
+                larder ca explains. Bodies go out byte for byte under their own URLs, with the fields that came, or as RFC
+                9111 changes them. Policies, rules, digests and visits are those of larder serve.
+                """,
+                """
+                A request that the policy lets nobody answer gets a 504 with Larder: miss. What passes is listed live at the
+                proxy's own address. Cookies that servers set are passed on and not kept.
+                """,
+            ], run: ProxyCommand.run),
+        CommandEntry(
+            name: "record", operands: "-- COMMAND...", operandCount: 1...10_000,
+            summary: "run a command, and keep all that it asks the network for",
+            examples: ["larder record -- npm ci", "larder record --into build -- pip install -r requirements.txt"],
+            options: Option.record,
+            notes: [
+                """
+                The command gets a proxy of its own by its environment: http_proxy, https_proxy, all_proxy, and the files of
+                trusted authorities that curl, git, pip, requests, Node, Cargo, wget, apt and whatever uses OpenSSL read.
+                Everything is kept, answers to POST and what says no-store included. The exit status is the command's.
+                """
+            ], run: RecordCommand.record),
+        CommandEntry(
+            name: "replay", operands: "-- COMMAND...", operandCount: 1...10_000,
+            summary: "run a command with what was recorded in the network's place",
+            examples: ["larder replay -- npm ci", "larder replay -- git clone https://example.com/project.git"],
+            options: Option.replay,
+            notes: [
+                """
+                Nobody is asked for anything. What was not recorded gets a 504, and is named when the command has ended; its
+                exit status is the command's.
+                """
+            ], run: RecordCommand.replay),
+        CommandEntry(
+            name: "ca", operands: "", operandCount: 0...0,
+            summary: "show the authority that a proxy's clients have to trust, and how they do",
+            examples: ["larder ca", "larder ca --pem > larder-ca.pem"],
+            options: Option.authority,
+            notes: [
+                """
+                Each larder has an authority of its own, made when it is first needed. Its key is in a file that nobody else
+                may read; whoever has that can pretend to be any host to those who trust it.
+                """
+            ], run: AuthorityCommand.run),
+        CommandEntry(
             name: "misses", operands: "", operandCount: 0...0,
             summary: "list what was asked of the server and is not held",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
@@ -331,6 +384,7 @@ extension CommandEntry {
         case read = "Read what is held"
         case bundles = "Check bundles"
         case care = "Look after the larder"
+        case proxy = "Programs of all kinds, by a proxy"
         case machines = "Apps and machines"
 
         var members: [CommandEntry] { names.compactMap(CommandEntry.named) }
@@ -342,6 +396,7 @@ extension CommandEntry {
             case .read: ["list", "show", "cat", "visits", "diff", "rollback", "sites"]
             case .bundles: ["check", "manifest"]
             case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck"]
+            case .proxy: ["proxy", "record", "replay", "ca"]
             case .machines: ["config", "completions", "manual", "demo", "help"]
             }
         }

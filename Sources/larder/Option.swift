@@ -26,7 +26,7 @@ struct Option: Sendable, Equatable {
     }
 
     /// Its value is shown to nobody.
-    var isSecret: Bool { ["--user", "--bearer", "--header"].contains(name) }
+    var isSecret: Bool { ["--user", "--bearer", "--header", "--proxy-user"].contains(name) }
 
     /// What options are for, in the order of the help.
     enum Group: String, Sendable, CaseIterable {
@@ -339,9 +339,38 @@ extension Option {
 
     static let serve: [Option] =
         [
-            .store, .port, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
+            .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
             .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
         ] + networkOptions + identityOptions
+}
+
+/// What `proxy`, `record`, `replay` and `ca` understand.
+extension Option {
+    static let proxyPort = Option(
+        name: "--proxy-port", value: "N", help: "be a proxy for programs too, on this port; see larder help proxy")
+    static let into = Option(
+        name: "--into", value: "SITE", help: "the site that takes in all that passes",
+        standard: "the sites that start on the same hosts")
+    static let proxyUser = Option(
+        name: "--proxy-user", value: "USER:PASSWORD", help: "only who has this login may use the proxy",
+        place: .commandLine)
+    static let connectPort = Option(
+        name: "--connect-port", value: "N",
+        help: "let clients of the proxy connect to this port too, beside 80, 443, 8000, 8080, 8443 and 9443; 0 is any",
+        repeats: true)
+    static let untouched = Option(
+        name: "--no-intercept", value: "HOST",
+        help: "lead clients of the proxy to this host untouched, or to all below one: *.example.com", repeats: true)
+    static let pem = Option(name: "--pem", value: nil, help: "print the certificate alone, in PEM")
+
+    private static let ofProxy: [Option] =
+        [.into, .rule.in(.general), .maxSize, .memory, .connectPort, .untouched, .verify, .quiet]
+        + networkOptions + identityOptions
+    static let proxying: [Option] =
+        [.store, .port.otherwise("8081"), .policy.otherwise("protocol"), .listen, .proxyUser, .patience] + ofProxy
+    static let record: [Option] = [.store, .policy.otherwise("protocol")] + ofProxy
+    static let replay: [Option] = [.store] + ofProxy.filter { ![.into, .maxSize].contains($0) }
+    static let authority: [Option] = [.store, .pem, .json]
 }
 
 /// What `check` and `manifest` understand beside what others do.

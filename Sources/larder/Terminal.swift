@@ -46,6 +46,11 @@ struct Terminal: Sendable {
         _ = remarks.write("larder: \(message.printable)\n")
     }
 
+    /// A line about what was done, beside somebody else's report.
+    func remark(_ line: String) {
+        if !isQuiet { fail(line) }
+    }
+
     /// A line for a person who watches, and no part of the report.
     func note(_ line: String) {
         guard isWatched else { return }

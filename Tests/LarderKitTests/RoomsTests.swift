@@ -11,9 +11,12 @@ import Testing
         "Store": ["System", "Web", "Digest", "CSQLite", "CLinux"],
         "Fetch": ["System", "Web", "CCurl", "CCodings"],
         "Bundles": ["Web", "Markup", "Digest"],
+        "TLS": ["System", "Web", "CTLS"],
         "Crawl": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
-        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "CLinux"],
-        "LarderKit": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"],
+        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "CLinux"],
+        "LarderKit": [
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "TLS", "Serve",
+        ],
         "larder": ["System", "LarderKit"],
     ]
 

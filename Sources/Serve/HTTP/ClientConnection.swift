@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Markup
+internal import TLS
 internal import Web
 
 /// One client: what it sent that is not yet a request, and what it has not yet taken of its answers.
@@ -16,6 +17,19 @@ final class ClientConnection {
     var upload: Upload?
     /// What must be known of a request whose reply comes later.
     var awaited: Awaited?
+    /// What it had itself connected to, when it asked a proxy for that.
+    var tunnel: Tunnel?
+    /// What it says comes by way of TLS.
+    private(set) var session: TLSSession?
+    /// Who takes it over as soon as what was queued is sent.
+    var takeover: Takeover?
+    private var isHandedOver = false
+    /// What it gets while it comes; its request is awaited until that ends.
+    var stream: ReplyStream?
+    /// It ends with the stream.
+    var endsWithStream = false
+    /// What it was to get was cut off: it is dropped when it has what there is.
+    var isCut = false
     /// Ends when its answers are sent.
     var isClosing = false
     /// What the event queue tells of it.
@@ -54,7 +68,7 @@ final class ClientConnection {
     }
 
     deinit {
-        close(descriptor)
+        if !isHandedOver { close(descriptor) }
     }
 
     /// What events bear.
@@ -62,6 +76,19 @@ final class ClientConnection {
 
     /// Was told the end, and is listened to until it ends too.
     var isLingering: Bool { patience.waiting == .end }
+
+    /// The client begins to speak TLS, in its tunnel.
+    func secure(_ tunnel: Tunnel) throws(TLSError) {
+        session = try tunnel.security.session(on: descriptor, for: tunnel.host)
+    }
+
+    func waitForRoom() { isBlocked = true }
+
+    /// Lets go of its socket, which somebody else closes.
+    func handOver() -> HandedOver {
+        isHandedOver = true
+        return HandedOver(descriptor: descriptor, session: session, received: received)
+    }
 
     /// Neither a request nor an answer is under way.
     var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && awaited == nil }
@@ -78,7 +105,7 @@ final class ClientConnection {
     /// queue.
     func sendAtOnce(_ answer: Answer, now: Int64) {
         var sent = 0
-        if queue.isEmpty {
+        if queue.isEmpty, session == nil {
             let count = answer.bytes.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
@@ -130,10 +157,12 @@ final class ClientConnection {
 
     /// Sends what waits, as far as the socket takes it. False when the connection is of no more use.
     func flush(now: Int64, _ limits: ServerLimits) -> Bool {
-        let (progress, count) = queue.send(to: descriptor, fileByteLimit: limits.turnByteCount)
+        let (progress, count) = queue.send(
+            to: descriptor, session, fileByteLimit: limits.turnByteCount)
         isBlocked = progress == .blocked || progress == .paused
         if isBlocked { patience.wait(for: .taking, now: now) }
         patience.progressed(by: count, now: now)
+        stream?.queued(queue.byteCount)
         return progress != .broken
     }
 
@@ -142,6 +171,7 @@ final class ClientConnection {
     func linger(now: Int64) -> Bool {
         patience.wait(for: .end, now: now)
         (received, upload) = ([], nil)
+        session?.end()
         return shutdown(descriptor, Int32(SHUT_WR)) == 0
     }
 
@@ -185,6 +215,7 @@ struct SendQueue {
 
     var isEmpty: Bool { items.isEmpty }
     var itemCount: Int { items.count }
+    var byteCount: Int { items.reduce(0) { $0 + $1.range.count } }
 
     mutating func append(_ bytes: [UInt8], _ range: Range<Int>) {
         guard !range.isEmpty else { return }
@@ -206,7 +237,9 @@ struct SendQueue {
     }
 
     /// Sends what the socket takes, and says how much that was.
-    mutating func send(to socket: Int32, fileByteLimit: Int) -> (Progress, byteCount: Int) {
+    mutating func send(
+        to socket: Int32, _ session: TLSSession?, fileByteLimit: Int
+    ) -> (Progress, byteCount: Int) {
         var (sent, sentOfFiles) = (0, 0)
         while let first = items.first {
             guard sentOfFiles < fileByteLimit else { return (.paused, sent) }
@@ -219,7 +252,21 @@ struct SendQueue {
                 items.insert(Item(bytes: bytes, range: bytes.indices), at: 0)
                 continue
             }
-            let count = first.file.map { sendFile($0, first.range, to: socket) } ?? sendBytes(to: socket)
+            if let file = first.file, session != nil {
+                // What is to be enciphered cannot go by the kernel alone.
+                let part = first.range.prefix(Self.patchedByteCount)
+                guard let bytes = file.read(part) else { return (.broken, sent) }
+                sentOfFiles += part.count
+                remove(part.count)
+                items.insert(Item(bytes: bytes, range: bytes.indices), at: 0)
+                continue
+            }
+            let count =
+                if let session {
+                    first.bytes.withUnsafeBytes { session.write(UnsafeRawBufferPointer(rebasing: $0[first.range])) }
+                } else {
+                    first.file.map { sendFile($0, first.range, to: socket) } ?? sendBytes(to: socket)
+                }
             if count < 0 {
                 switch errno {
                 case EINTR: continue

@@ -134,6 +134,11 @@ final class EventLoop {
     /// Sends what was queued, and sets what is to be waited for.
     private func settle(_ client: ClientConnection) {
         if !client.queue.isEmpty, !client.isBlocked, !client.flush(now: now, limits) { return drop(client) }
+        if client.isCut, client.queue.isEmpty { return drop(client) }
+        if let takeover = client.takeover, client.queue.isEmpty {
+            handOver(client, takeover)
+            return
+        }
         if client.queue.isEmpty, client.isClosing || handler.isStopping && client.isIdle {
             guard client.linger(now: now) else { return drop(client) }
         } else {
@@ -146,13 +151,26 @@ final class EventLoop {
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }
 
+    private func handOver(_ client: ClientConnection, _ takeover: Takeover) {
+        clients.remove(client)
+        epoll_ctl(epoll, EPOLL_CTL_DEL, client.descriptor, nil)
+        takeover(client.handOver())
+        watchListeners()
+    }
+
     private func deliver() {
         for (token, delivery) in mailbox.takeAll() {
-            guard let client = clients[token: token] else { continue }
+            guard let client = clients[token: token] else {
+                if case .start(let stream, _, _) = delivery { stream.leave() }
+                continue
+            }
             let isOfUse =
                 switch delivery {
                 case .reply(let reply): handler.deliver(reply, to: client)
                 case .interim(let head): handler.deliver(interim: head, to: client)
+                case .start(let stream, let head, let closes): handler.start(stream, head, closes: closes, to: client)
+                case .part(let bytes, let byteCount): handler.deliver(part: bytes, byteCount, to: client)
+                case .end(let bytes, let isWhole): handler.end(bytes, isWhole: isWhole, to: client)
                 }
             if isOfUse { settle(client) } else { drop(client) }
         }
@@ -202,6 +220,7 @@ final class EventLoop {
     /// The descriptor closes with the connection's last reference, which takes it out of the queue too.
     private func drop(_ client: ClientConnection) {
         clients.remove(client)
+        client.stream?.leave()
         watchListeners()
     }
 

@@ -115,6 +115,13 @@ final class ListenerSet {
 package struct ServerLimits: Sendable {
     package static let standard = ServerLimits()
 
+    /// What programs send to servers elsewhere is larger than what pages send to a mirror.
+    package static let proxy: ServerLimits = {
+        var limits = ServerLimits()
+        limits.bodyByteCount = 64 * 1024 * 1024
+        return limits
+    }()
+
     // MARK: What it sends
 
     package var headByteCount = 64 * 1024

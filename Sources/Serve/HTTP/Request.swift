@@ -7,14 +7,17 @@ struct Request {
     let bytes: UnsafeBufferPointer<UInt8>
     /// Whole, and without its chunks; within `ServerLimits.bodyByteCount`.
     let body: UnsafeBufferPointer<UInt8>
+    /// What the client had itself connected to before; nil for what it asks the server itself.
+    let tunnel: Tunnel?
 
     init(
         head: RequestHead, bytes: UnsafeBufferPointer<UInt8>,
-        body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0)
+        body: UnsafeBufferPointer<UInt8> = UnsafeBufferPointer(start: nil, count: 0), tunnel: Tunnel? = nil
     ) {
         self.head = head
         self.bytes = bytes
         self.body = body
+        self.tunnel = tunnel
     }
 
     var authority: String { String(decoding: host, as: UTF8.self) }
@@ -67,6 +70,10 @@ package struct RequestHead: Equatable {
         case chunked
     }
 
+    package enum Scheme: Equatable {
+        case http, https
+    }
+
     package enum Parsing: Equatable {
         /// More bytes are needed.
         case incomplete
@@ -94,6 +101,10 @@ package struct RequestHead: Equatable {
     var isOld: Bool
     var isKeptAlive: Bool
     var expectsContinue = false
+    /// It names a host to be connected to (RFC 9110 §9.3.6), and nothing else.
+    package var isConnect = false
+    /// Its target is a whole URL, and the scheme of that.
+    package var scheme: Scheme?
     package var body: Body
     /// Where the body begins.
     package var end: Int
@@ -108,10 +119,12 @@ package struct RequestHead: Equatable {
 
     /// Reads the head at the start of `bytes` by RFC 9112, strictly: what two readers could take differently
     /// is refused.
+    ///
+    /// - Parameter isForProxy: takes CONNECT and whole https URLs too, which only proxies are asked for.
     package static func parse(
-        _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard
+        _ bytes: UnsafeBufferPointer<UInt8>, limits: ServerLimits = .standard, isForProxy: Bool = false
     ) -> Parsing {
-        var reader = HeadReader(bytes, limits)
+        var reader = HeadReader(bytes, limits, isForProxy: isForProxy)
         return reader.read()
     }
 
@@ -131,15 +144,17 @@ package struct RequestHead: Equatable {
 struct HeadReader {
     private let bytes: UnsafeBufferPointer<UInt8>
     private let limits: ServerLimits
+    private let isForProxy: Bool
     private var position = 0
     private var fieldCount = 0
     private var hostCount = 0
     private var lengthCount = 0
     private var codingCount = 0
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>, _ limits: ServerLimits) {
+    init(_ bytes: UnsafeBufferPointer<UInt8>, _ limits: ServerLimits, isForProxy: Bool) {
         self.bytes = bytes
         self.limits = limits
+        self.isForProxy = isForProxy
     }
 
     mutating func read() -> RequestHead.Parsing {
@@ -151,7 +166,7 @@ struct HeadReader {
             return bytes.count - start > limits.targetByteCount + 64 ? .refused(414) : unfinished()
         }
         var head: RequestHead
-        switch RequestLine(bytes).read(line) {
+        switch RequestLine(bytes, isForProxy: isForProxy).read(line) {
         case .head(let read): head = read
         case .refused(let status): return .refused(status)
         case .incomplete: return .incomplete
@@ -176,7 +191,9 @@ struct HeadReader {
     private func finished(_ head: RequestHead) -> RequestHead.Parsing {
         guard position <= limits.headByteCount else { return .refused(431) }
         // HTTP/1.0 knows no `Host`; what it lacks, no browser leaves out.
-        guard hostCount == 1 || hostCount == 0 && head.isOld else { return .refused(400) }
+        guard hostCount == 1 || hostCount == 0 && (head.isOld || head.isConnect) else { return .refused(400) }
+        // RFC 9110 §9.3.6: what follows is the tunnel's.
+        if head.isConnect, head.body != .none || codingCount > 0 { return .refused(400) }
         if codingCount > 0 {
             // RFC 9112 §6.1 and §6.3: who sends both lengths, or chunks to HTTP/1.0, tries to have two
             // readers disagree.
@@ -295,9 +312,11 @@ struct HeadReader {
 /// Reads `GET /path HTTP/1.1`.
 struct RequestLine {
     private let bytes: UnsafeBufferPointer<UInt8>
+    private let isForProxy: Bool
 
-    init(_ bytes: UnsafeBufferPointer<UInt8>) {
+    init(_ bytes: UnsafeBufferPointer<UInt8>, isForProxy: Bool) {
         self.bytes = bytes
+        self.isForProxy = isForProxy
     }
 
     /// A head without its fields, or what refuses the line.
@@ -318,21 +337,26 @@ struct RequestLine {
         case .malformed: return .refused(400)
         }
         var host = 0..<0
-        if bytes[target.lowerBound] != slash {
+        var scheme: RequestHead.Scheme?
+        let isConnect = isExactly(method, "CONNECT")
+        if isConnect, isForProxy {
+            guard isConnectable(target) else { return .refused(400) }
+            host = target
+            target = target.upperBound..<target.upperBound
+        } else if bytes[target.lowerBound] != slash {
             if HeadBytes.matches(bytes, method, "connect") { return .refused(501) }
             // RFC 9112 §3.2.4: the server as a whole, which only OPTIONS can ask about.
             let isServer = target.count == 1 && bytes[target.lowerBound] == 0x2a
             if !(isServer && HeadBytes.matches(bytes, method, "options")) {
-                guard let authority = authority(of: target) else { return .refused(400) }
-                host = authority
+                guard let (named, authority) = authority(of: target) else { return .refused(400) }
+                (scheme, host) = (named, authority)
                 target = authority.upperBound..<target.upperBound
             }
         }
         return .head(
             RequestHead(
                 method: kind(of: method), methodName: method, target: target, host: host, fields: 0..<0,
-                isOld: isOld,
-                isKeptAlive: !isOld, body: .none, end: 0))
+                isOld: isOld, isKeptAlive: !isOld, isConnect: isConnect, scheme: scheme, body: .none, end: 0))
     }
 
     private enum Version {
@@ -353,15 +377,35 @@ struct RequestLine {
     }
 
     /// The host of an absolute target, which RFC 9112 §3.2.2 puts above `Host`.
-    private func authority(of target: Range<Int>) -> Range<Int>? {
-        let scheme = "http://".utf8.count
-        let start = target.lowerBound + scheme
-        guard target.count > scheme, HeadBytes.matches(bytes, target.lowerBound..<start, "http://"),
-            case let end = (start..<target.upperBound).first(where: { bytes[$0] == slash })
+    private func authority(of target: Range<Int>) -> (scheme: RequestHead.Scheme, host: Range<Int>)? {
+        guard let (scheme, start) = scheme(of: target),
+            case let end = (start..<target.upperBound).first(where: { isAuthorityEnd(bytes[$0]) })
                 ?? target.upperBound,
             end > start, HeadBytes.isAuthority(bytes, start..<end)
         else { return nil }
-        return start..<end
+        return (scheme, start..<end)
+    }
+
+    /// An absolute target without a path may have a query, which only proxies are sent.
+    private func isAuthorityEnd(_ byte: UInt8) -> Bool { byte == slash || isForProxy && byte == 0x3f }
+
+    private func scheme(of target: Range<Int>) -> (RequestHead.Scheme, start: Int)? {
+        let schemes: [(RequestHead.Scheme, StaticString)] = [(.http, "http://"), (.https, "https://")]
+        for (scheme, text) in schemes where isForProxy || scheme == .http {
+            let start = target.lowerBound + text.utf8CodeUnitCount
+            if start < target.upperBound, HeadBytes.matches(bytes, target.lowerBound..<start, text) {
+                return (scheme, start)
+            }
+        }
+        return nil
+    }
+
+    /// A host with its port.
+    private func isConnectable(_ target: Range<Int>) -> Bool {
+        guard HeadBytes.isAuthority(bytes, target), let last = target.last(where: { bytes[$0] == 0x3a })
+        else { return false }
+        return last > target.lowerBound && (1...5).contains(target.upperBound - last - 1)
+            && bytes[target.upperBound - 1] != 0x5d
     }
 
     /// A method is its name, case and all (RFC 9110 §9.1).

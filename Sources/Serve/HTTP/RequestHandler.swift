@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import System
+internal import TLS
 internal import Web
 
 /// Takes requests out of what clients send, has them answered, and queues the answers: for one event loop.
@@ -12,6 +13,9 @@ final class RequestHandler {
     private let responder: any Responder
     private let mailbox: ReplyMailbox
     private let buffer: UnsafeMutableBufferPointer<UInt8>
+    /// For what TLS clients say.
+    private let clearBuffer: UnsafeMutableBufferPointer<UInt8>
+    private let isProxy: Bool
     private var dateLine: (second: Int64, bytes: [UInt8]) = (0, [])
 
     init(_ responder: any Responder, mailbox: ReplyMailbox, limits: ServerLimits, now: Int64) {
@@ -19,11 +23,14 @@ final class RequestHandler {
         self.mailbox = mailbox
         self.limits = limits
         self.now = now
+        isProxy = responder.isProxy
         buffer = .allocate(capacity: limits.readSize)
+        clearBuffer = .allocate(capacity: limits.readSize)
     }
 
     deinit {
         buffer.deallocate()
+        clearBuffer.deallocate()
     }
 
     /// Reads once and answers what is complete. False when the connection is of no more use.
@@ -32,28 +39,40 @@ final class RequestHandler {
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
         client.patience.progressed(by: count, now: now)
         let bytes = UnsafeBufferPointer(rebasing: buffer[..<count])
+        guard let session = client.session else { return receive(bytes, from: client) }
+        session.take(bytes)
+        return readOn(client, session)
+    }
+
+    private func receive(_ bytes: UnsafeBufferPointer<UInt8>, from client: ClientConnection) -> Bool {
         guard client.received.isEmpty else {
             client.received.append(contentsOf: bytes)
             return resume(client)
         }
         guard let used = take(bytes, from: client) else { return false }
         client.received.append(contentsOf: bytes[used...])
-        return true
+        return mayBeginTunnel(client)
     }
 
     /// Answers what is complete of what was kept. False when the connection is of no more use.
     func resume(_ client: ClientConnection) -> Bool {
-        guard !client.received.isEmpty else { return true }
-        let received = client.received
-        guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else { return false }
-        client.received.removeFirst(min(used, client.received.count))
-        return true
+        if !client.received.isEmpty {
+            let received = client.received
+            guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else { return false }
+            client.received.removeFirst(min(used, client.received.count))
+        }
+        guard let session = client.session else { return mayBeginTunnel(client) }
+        return readOn(client, session)
     }
 
     /// The reply that a client waits for has come. False when the connection is of no more use.
     func deliver(_ reply: Reply, to client: ClientConnection) -> Bool {
         guard let awaited = client.awaited else { return true }
         client.awaited = nil
+        if let takeover = reply.takeover {
+            client.takeover = takeover
+            return true
+        }
         queue(reply, to: awaited, client)
         return resume(client)
     }
@@ -81,13 +100,18 @@ final class RequestHandler {
     /// more use.
     private func take(_ bytes: UnsafeBufferPointer<UInt8>, from client: ClientConnection) -> Int? {
         var used = 0
-        while used < bytes.count, !client.isBlocked, !client.isClosing, client.awaited == nil {
+        while used < bytes.count, !client.isBlocked, !client.isClosing, client.awaited == nil,
+            client.takeover == nil
+        {
             if client.upload != nil {
                 takeUpload(bytes, from: &used, client)
+            } else if client.tunnel?.isUndecided == true {
+                guard bytes[used] != TLSSession.firstByte else { return used }
+                client.tunnel?.isUndecided = false
             } else {
                 let rest = UnsafeBufferPointer(rebasing: bytes[used...])
                 guard mayBeComplete(rest, client) else { return used }
-                switch RequestHead.parse(rest, limits: limits) {
+                switch RequestHead.parse(rest, limits: limits, isForProxy: isProxy && client.tunnel == nil) {
                 case .incomplete:
                     client.searchedCount = rest.count
                     return used
@@ -96,8 +120,11 @@ final class RequestHandler {
                 case .head(let head):
                     used += head.end
                     client.searchedCount = 0
-                    if head.body == .none {
-                        respond(to: Request(head: head, bytes: rest), client, isLast: used == bytes.count)
+                    if head.isConnect {
+                        connect(Request(head: head, bytes: rest), client)
+                    } else if head.body == .none {
+                        let request = Request(head: head, bytes: rest, tunnel: client.tunnel)
+                        respond(to: request, client, isLast: used == bytes.count)
                     } else {
                         begin(head, rest, client, isLast: used == bytes.count)
                     }
@@ -139,7 +166,8 @@ final class RequestHandler {
         case .complete:
             upload.bytes.withUnsafeBufferPointer { head in
                 upload.body.withUnsafeBufferPointer { body in
-                    let request = Request(head: upload.head, bytes: head, body: body)
+                    let request = Request(
+                        head: upload.head, bytes: head, body: body, tunnel: client.tunnel)
                     respond(to: request, client, isLast: used == bytes.count)
                 }
             }
@@ -153,6 +181,10 @@ final class RequestHandler {
             client.awaited = ClientConnection.Awaited(request)
             return
         }
+        if let takeover = reply.takeover {
+            client.takeover = takeover
+            return
+        }
         // By far the most: nothing is to be added, and nothing waits before it.
         if isLast, !isStopping, reply.ownFields.isEmpty, request.head.isPlain, reply.answer.isPlain {
             client.sendAtOnce(reply.answer, now: now)
@@ -163,7 +195,7 @@ final class RequestHandler {
 
     /// What is not for the responder alone to decide: the server as a whole, and preflights.
     private func ownReply(to request: Request) -> Reply? {
-        guard request.head.method == .other, request.method == "OPTIONS" else { return nil }
+        guard !isProxy, request.head.method == .other, request.method == "OPTIONS" else { return nil }
         if request.target.count == 1, request.target[0] == UInt8(ascii: "*") {
             return Reply(answer: Answer(status: 204, fields: [("Allow", "GET, HEAD, OPTIONS")], body: []))
         }
@@ -208,5 +240,117 @@ final class RequestHandler {
     /// Drawn anew each time: whoever made the body cannot have known it.
     private static func boundary() -> String {
         String(UInt64.random(in: 0 ... .max), radix: 36) + String(UInt64.random(in: 0 ... .max), radix: 36)
+    }
+}
+
+// MARK: - Tunnels
+
+extension RequestHandler {
+    /// Connects a client to a host, or to what stands for it.
+    private func connect(_ request: Request, _ client: ClientConnection) {
+        client.patience.restart(now: now)
+        switch responder.connect(request) {
+        case .refused(let reply): queue(reply, to: ClientConnection.Awaited(request), client)
+        case .answered(let tunnel):
+            client.append("HTTP/1.1 200 Connection established\r\n\r\n")
+            client.tunnel = tunnel
+        case .passed(let takeover): client.takeover = takeover
+        }
+    }
+
+    /// Where a client has begun to speak TLS in its tunnel, hands are shaken. False when the connection is of no more
+    /// use.
+    private func mayBeginTunnel(_ client: ClientConnection) -> Bool {
+        guard let tunnel = client.tunnel, tunnel.isUndecided, let first = client.received.first,
+            first == TLSSession.firstByte
+        else { return true }
+        do throws(TLSError) { try client.secure(tunnel) } catch { return false }
+        client.tunnel?.isUndecided = false
+        guard let session = client.session else { return false }
+        client.received.withUnsafeBufferPointer(session.take)
+        client.received = []
+        return readOn(client, session)
+    }
+
+    /// Takes what a TLS client said, as far as it has come and can be answered. False when the connection is of no more
+    /// use.
+    private func readOn(_ client: ClientConnection, _ session: TLSSession) -> Bool {
+        if !session.hasShakenHands {
+            // What tells the client that it is connected comes first.
+            guard client.queue.isEmpty || client.flush(now: now, limits) else { return false }
+            switch session.shakeHands() {
+            case .done: break
+            case .wantsMore: return true
+            case .wantsRoom:
+                client.waitForRoom()
+                return true
+            case .failed: return false
+            }
+        }
+        if client.tunnel?.isSecure == false {
+            client.tunnel?.isSecure = true
+            client.tunnel?.serverName = session.serverName
+        }
+        while !client.isBlocked, !client.isClosing, client.awaited == nil, client.takeover == nil {
+            switch session.read(into: clearBuffer) {
+            case .nothing: return true
+            case .ended: return !client.isIdle && client.flush(now: now, limits) && client.isBlocked
+            case .bytes(let count):
+                let bytes = UnsafeBufferPointer(rebasing: clearBuffer[..<count])
+                if client.received.isEmpty {
+                    guard let used = take(bytes, from: client) else { return false }
+                    client.received.append(contentsOf: bytes[used...])
+                } else {
+                    client.received.append(contentsOf: bytes)
+                    let received = client.received
+                    guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else {
+                        return false
+                    }
+                    client.received.removeFirst(min(used, client.received.count))
+                }
+            }
+        }
+        return true
+    }
+}
+
+// MARK: - Streams
+
+extension RequestHandler {
+    /// The head of what goes out while it comes. False when the connection is of no more use, as below.
+    func start(_ stream: ReplyStream, _ head: [UInt8], closes: Bool, to client: ClientConnection) -> Bool {
+        guard let awaited = client.awaited else {
+            stream.leave()
+            return true
+        }
+        client.stream = stream
+        client.endsWithStream = closes || !awaited.head.isKeptAlive
+        var lines = head
+        if client.endsWithStream, !closes { lines += "Connection: close\r\n".utf8 }
+        if awaited.head.isOld, !client.endsWithStream { lines += "Connection: keep-alive\r\n".utf8 }
+        client.append(lines + [0x0d, 0x0a])
+        return true
+    }
+
+    func deliver(part: [UInt8], _ byteCount: Int, to client: ClientConnection) -> Bool {
+        guard let stream = client.stream else { return true }
+        stream.taken(byteCount)
+        client.append(part)
+        stream.queued(client.queue.byteCount)
+        return true
+    }
+
+    /// What was cut off ends with the connection, so that nobody takes it for whole.
+    func end(_ last: [UInt8], isWhole: Bool, to client: ClientConnection) -> Bool {
+        guard client.stream != nil else { return true }
+        client.stream = nil
+        client.awaited = nil
+        guard isWhole else {
+            client.isCut = true
+            return client.flush(now: now, limits) && client.isBlocked
+        }
+        client.append(last)
+        client.isClosing = client.endsWithStream || isStopping
+        return client.isClosing || resume(client)
     }
 }

@@ -1,6 +1,7 @@
 internal import CLinux
 internal import Glibc
 internal import Synchronization
+internal import TLS
 internal import Web
 
 /// Answers requests. Each server thread has one of its own, which nobody else touches.
@@ -13,10 +14,53 @@ protocol Responder: AnyObject {
     /// What a browser is told that asks, by OPTIONS, whether a page of another origin may send a request. Nil
     /// leaves it to `respond`, as every other method.
     func preflight(_ request: Request) -> Reply?
+
+    /// Whether it answers for other hosts too, as clients ask a proxy.
+    var isProxy: Bool { get }
+
+    /// What becomes of a connection that a client wants to a host, which only proxies are asked for.
+    func connect(_ request: Request) -> Connecting
 }
 
 extension Responder {
     func preflight(_ request: Request) -> Reply? { nil }
+    var isProxy: Bool { false }
+    func connect(_ request: Request) -> Connecting { .refused(Reply(answer: .text(501, "This is no proxy.\n"))) }
+}
+
+/// What becomes of a client's CONNECT (RFC 9110 §9.3.6).
+enum Connecting {
+    case refused(Reply)
+    /// What follows are requests to the host, which are answered like all others.
+    case answered(Tunnel)
+    /// What follows is between the client and the host.
+    case passed(Takeover)
+}
+
+/// Leads what a client says from here on to where it belongs, on a thread of its own.
+typealias Takeover = @Sendable (HandedOver) -> Void
+
+/// A client that another thread answers from here on. Its socket, which does not wait, is that one's to close.
+struct HandedOver: @unchecked Sendable {
+    // The event loop lets go of all of it when it hands it over.
+    let descriptor: Int32
+    let session: TLSSession?
+    /// What it has said already.
+    let received: [UInt8]
+}
+
+/// What a client had itself connected to.
+struct Tunnel {
+    /// As URLs have it, in lower case.
+    let host: String
+    let port: Int
+    /// Speaks for the host, should the client begin with TLS.
+    let security: TLSServer
+    /// Nobody knows yet whether the client is going to speak TLS.
+    var isUndecided = true
+    /// The client speaks TLS, and the name by which it asked then.
+    var isSecure = false
+    var serverName: String?
 }
 
 /// An answer as one client gets it.
@@ -27,12 +71,19 @@ struct Reply: Sendable {
     var ownFields: [UInt8] = []
     /// In whose stead it is given, by which the client's conditions count.
     var role = Preconditions.Role.origin
+    /// Where the answer came from, for those who count.
+    var source = PassLog.Source.larder
+    /// What came is held from now on.
+    var isKept = false
+    /// Nothing is sent: somebody else takes the client over.
+    var takeover: Takeover?
 }
 
 /// How a responder says that its reply comes later: it takes a slot.
 struct Later {
     fileprivate let mailbox: ReplyMailbox
     fileprivate let token: UInt64
+    private var observer: (@Sendable (Reply) -> Void)?
 
     init(_ mailbox: ReplyMailbox, token: UInt64) {
         self.mailbox = mailbox
@@ -40,7 +91,14 @@ struct Later {
     }
 
     /// For one reply, and to be asked for once a request.
-    func slot() -> ReplySlot { ReplySlot(mailbox, token: token) }
+    func slot() -> ReplySlot { ReplySlot(mailbox, token: token, observer) }
+
+    /// The same, which tells of the reply when it is given.
+    func observed(_ observer: @escaping @Sendable (Reply) -> Void) -> Later {
+        var later = self
+        later.observer = observer
+        return later
+    }
 }
 
 /// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client
@@ -48,17 +106,27 @@ struct Later {
 final class ReplySlot: Sendable {
     private let mailbox: ReplyMailbox
     private let token: UInt64
+    private let observer: (@Sendable (Reply) -> Void)?
     private let isGiven = Atomic(false)
 
-    fileprivate init(_ mailbox: ReplyMailbox, token: UInt64) {
+    fileprivate init(_ mailbox: ReplyMailbox, token: UInt64, _ observer: (@Sendable (Reply) -> Void)?) {
         self.mailbox = mailbox
         self.token = token
+        self.observer = observer
     }
 
     /// Sends the head of an interim answer ahead of the reply. What comes behind that is let go.
     func tell(_ interim: [UInt8]) {
         mailbox.put(.interim(interim), for: token) { isGiven.load(ordering: .acquiring) }
     }
+
+    /// A stream takes the reply's place; false when that has been given.
+    func begin() -> Bool { !isGiven.exchange(true, ordering: .acquiringAndReleasing) }
+
+    func put(_ delivery: ReplyMailbox.Delivery) { mailbox.put(delivery, for: token) }
+
+    /// What was to be given, where a stream took its place: it counts for those who count.
+    func note(_ reply: Reply) { observer?(reply) }
 
     deinit {
         give(Reply(answer: .text(500, "There is no answer.\n")))
@@ -67,6 +135,7 @@ final class ReplySlot: Sendable {
     /// The first counts. A client that has gone meanwhile misses nothing.
     func give(_ reply: Reply) {
         guard !isGiven.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        observer?(reply)
         mailbox.put(.reply(reply), for: token)
     }
 }
@@ -77,6 +146,10 @@ final class ReplyMailbox: Sendable {
         case reply(Reply)
         /// A head without an answer's end: the reply follows.
         case interim([UInt8])
+        /// A head, whose body follows in parts.
+        case start(ReplyStream, [UInt8], closes: Bool)
+        case part([UInt8], byteCount: Int)
+        case end([UInt8], isWhole: Bool)
     }
 
     /// Readable while there is something.
@@ -93,7 +166,7 @@ final class ReplyMailbox: Sendable {
     }
 
     /// - Parameter isTooLate: asked while nobody else puts anything.
-    fileprivate func put(_ delivery: Delivery, for token: UInt64, unless isTooLate: () -> Bool = { false }) {
+    func put(_ delivery: Delivery, for token: UInt64, unless isTooLate: () -> Bool = { false }) {
         let isPut = deliveries.withLock { deliveries in
             guard !isTooLate() else { return false }
             deliveries.append((token, delivery))

@@ -11,7 +11,7 @@ struct AnswerFields {
 
     init(layout: OriginLayout, isProxy: Bool = false) {
         self.layout = layout
-        self.isProxy = isProxy
+        self.isProxy = isProxy || layout.isTransparent
     }
 
     /// The fields of an answer that stands for a stored response. Only one with a body has a tag.
@@ -31,6 +31,14 @@ struct AnswerFields {
 
     private func led(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {
         var fields: [(String, String)] = []
+        if layout.isTransparent {
+            // Of the body's length and part speaks who sends it.
+            for field in stored.withoutConnectionFields.list
+            where !["content-length", "content-range", "set-cookie"].contains(field.name.lowercased()) {
+                fields.append((field.name, field.value))
+            }
+            return fields
+        }
         for field in stored.list {
             switch treatment(of: field.name, base) {
             case .cache: if isProxy { fields.append((field.name, field.value)) }
@@ -49,8 +57,9 @@ struct AnswerFields {
 
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {
+        if layout.isTransparent { return [] }
         // The browser asks each time, so that a newer visit shows at once; the answer is a 304 from memory.
-        (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.fields(of: url)
+        return (isProxy ? [] : [("Cache-Control", "no-cache")]) + [("Larder", source.text)] + layout.fields(of: url)
             + (sharing.varies(in: layout) ? [("Vary", "Origin")] : []) + added
     }
 
@@ -155,7 +164,7 @@ struct AnswerFields {
         case "cache-control", "expires", "pragma", "age", "vary": .cache
         case "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer",
             "transfer-encoding",
-            "upgrade", "content-length", "content-encoding", "content-md5", "content-digest", "repr-digest",
+            "upgrade", "content-length", "content-md5", "content-digest", "repr-digest",
             "digest",
             "etag", "accept-ranges", "content-range",
             "strict-transport-security", "content-security-policy-report-only", "access-control-allow-origin",

@@ -26,6 +26,12 @@ struct Asker: Equatable, Sendable {
     /// What the answer is for.
     let use: FetchUse
 
+    init(kind: Kind, isOpaque: Bool, use: FetchUse) {
+        self.kind = kind
+        self.isOpaque = isOpaque
+        self.use = use
+    }
+
     init(_ fields: HTTPFields, authority: String, layout: OriginLayout) {
         use = FetchUse(fields)
         let origin = fields["Origin"]

@@ -37,9 +37,13 @@ struct CacheExchange {
         let isPublic =
             layout.root?.isRoot(url) ?? false
             && CacheRequest.Method(exchange.request.method).isAnsweredByStored
-        guard isPublic || asker.mayHaveAsked, !Self.isOutOfReach(asker, url, layout) else { return nil }
+        guard layout.isTransparent || isPublic || asker.mayHaveAsked,
+            !Self.isOutOfReach(asker, url, layout)
+        else { return nil }
         var fields = exchange.fields
-        asker.lead(&fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
+        if !layout.isTransparent {
+            asker.lead(&fields, to: url, page: try exchange.referrer().flatMap { WebURL($0) }, layout: layout)
+        }
         self.exchange = exchange
         self.loading = loading
         self.policy = policy
@@ -62,6 +66,7 @@ struct CacheExchange {
     private static func mayReach(
         _ exchange: Exchange, _ url: WebURL, _ rules: SiteRules
     ) throws(StoreError) -> ResponseFlags {
+        if exchange.layout.isTransparent { return try exchange.proxiedReach(to: url) }
         let isNamed = rules.knows(host: url.host) || exchange.layout.root?.isRoot(url) ?? false
         guard case .page(let origins) = exchange.asker.kind else { return isNamed ? .fromThisMachine : [] }
         if isNamed, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
@@ -92,9 +97,11 @@ struct CacheExchange {
         // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
         // 9110 §9.3.3). No other method is ever answered by what is held, and POST only where a rule says so.
         let isRecorded =
-            request.method == "POST" && [.preferCache, .refreshBehind, .auto].contains(policy)
+            request.method == "POST"
+            && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
-        let key = isRead || !isRecorded ? .get : RequestKey(method: request.method, body: request.body.span)
+        let body = request.body
+        let key = isRead || !isRecorded ? .get : RequestKey(method: request.method, body: body.span)
         var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
         if isRead || isRecorded {
             copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
@@ -214,7 +221,7 @@ struct CacheExchange {
             keepsConditions: isThrough && additional.isEmpty,
             layout: layout, shim: exchange.context.shim, verifier: exchange.context.verifier,
             mayReach: mayReach,
-            isNear: asker.isNear(held.url, layout.names), required: held.required)
+            isNear: layout.isTransparent || asker.isNear(held.url, layout.names), required: held.required)
     }
 
     private func load(_ held: Held, _ asked: LoadJob, _ now: HTTPDate, _ later: Later) throws(StoreError) {
@@ -229,9 +236,17 @@ struct CacheExchange {
             let url = held.url
             job.interim = { slot.tell(fields.interim($0, $1, base: url)) }
         }
+        let stream = stream(job, slot)
+        job.stream = stream
         let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
             var timing = timing
             timing.add("load", ContinuousClock.now - start)
+            if layout.isTransparent {
+                let reply = Reply(
+                    answer: loaded.answer, ownFields: loaded.ownFields, role: .cache, source: loaded.source,
+                    isKept: loaded.isShared && loaded.source == .network)
+                return stream?.hasBegun == true ? slot.note(reply) : slot.give(reply)
+            }
             switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
             case .given(let lines):
                 slot.give(
@@ -261,6 +276,31 @@ struct CacheExchange {
             otherwise = { slot.give(reply) }
         }
         loading.run(job, otherwise: otherwise, done: conclude)
+    }
+}
+
+extension CacheExchange {
+    /// To a proxy's client goes out while it comes what is long, or has no end that is known: provided that whatever
+    /// comes is what the client gets, and nothing has to be held against a digest first.
+    private func stream(_ job: LoadJob, _ slot: ReplySlot) -> ReplyStream? {
+        guard layout.isTransparent, job.required == nil, job.method != "HEAD",
+            job.additional.isEmpty || !job.isCompletion,
+            job.keepsRange || !request.head.isConditional
+        else { return nil }
+        let fields = AnswerFields(layout: layout, isProxy: true)
+        let (url, hasEntry) = (job.request.url, job.entry != nil)
+        return ReplyStream(slot, takesChunks: !request.head.isOld) { status, received, byteCount in
+            guard status != 304, status != 204, byteCount ?? .max >= ReplyStream.leastByteCount,
+                !hasEntry || !CacheStatus.isServerFailure(status)
+            else { return nil }
+            var lines = "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n"
+            var outgoing = fields.fields(
+                of: received, base: url, source: .loaded, sharing: Sharing(missing: url))
+            outgoing += received.all("Set-Cookie").map { ("Set-Cookie", $0) }
+            if let range = received["Content-Range"], status == 206 { outgoing.append(("Content-Range", range)) }
+            for (name, value) in outgoing { lines += "\(name): \(value)\r\n" }
+            return HTTPGrammar.bytes(of: lines)
+        }
     }
 }
 

@@ -52,9 +52,11 @@ struct CopyFinder {
     }
 
     private func copy(_ response: StoredResponse, _ url: WebURL) throws(StoreError) -> FoundCopy {
-        FoundCopy(
-            response: response, fields: HTTPFields(block: response.fields.utf8.span), url: url,
-            isVariant: try reader.hasVariants(response))
+        var fields = HTTPFields(block: response.fields.utf8.span)
+        // Of most bodies the coding was undone before they were kept.
+        if !response.flags.contains(.isCoded) { fields.remove("Content-Encoding") }
+        return FoundCopy(
+            response: response, fields: fields, url: url, isVariant: try reader.hasVariants(response))
     }
 
     private func leadsBack(_ copy: FoundCopy, to url: WebURL) -> Bool {

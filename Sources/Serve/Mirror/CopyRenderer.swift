@@ -39,6 +39,7 @@ final class CopyRenderer {
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
+        if layout.isTransparent { return try asItCame(copy, body) }
         guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body),
             let table = try links(of: body)
         else {
@@ -88,6 +89,21 @@ final class CopyRenderer {
             tag: tag)
     }
 
+    /// What a proxy is asked for goes out as it came in.
+    private func asItCame(_ copy: FoundCopy, _ body: StoredBody) throws(StoreError) -> Answer {
+        let outgoing = fields.fields(of: copy.fields, base: copy.url, source: .hit([]), sharing: copy.sharing)
+        guard let content = try finder.reader.content(of: body), try verifier.isWhole(content, body) else {
+            let text = "What is held of \(copy.url.href) is damaged; have it fetched again.\n"
+            return .text(500, text, fields: [("Larder", "damaged")], sharing: copy.sharing)
+        }
+        if case .file(let path) = content {
+            let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing)
+        }
+        return Answer(
+            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: copy.sharing)
+    }
+
     /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the
     /// larder all the same.
     private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
@@ -122,6 +138,13 @@ final class CopyRenderer {
         _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         let (format, table) = (loaded.reading.format, loaded.reading.table)
+        if layout.isTransparent {
+            var outgoing = fields.fields(of: stored, base: url, source: source, sharing: sharing)
+            if status == 206 || status == 416, let range = stored["Content-Range"] {
+                outgoing.append(("Content-Range", range))
+            }
+            return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
+        }
         if let bundle, bundle.isVerified, isPristine(format, stored, url) {
             let outgoing =
                 fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)
@@ -146,7 +169,7 @@ final class CopyRenderer {
                 let part = parts.part(wanted)
             else { return nil }
             var outgoing = fields.fields(
-                of: stored, base: request.url, source: source, sharing: sharing, entityTag: stored["ETag"])
+                of: stored, base: request.url, source: source, sharing: sharing, entityTag: ownTag(stored))
             outgoing.append(("Content-Range", part.range.text))
             return Answer(status: 206, fields: outgoing, body: part.bytes, sharing: sharing)
         }
@@ -155,13 +178,16 @@ final class CopyRenderer {
     /// The answer to a HEAD.
     func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
         let outgoing = fields.fields(
-            of: stored, base: url, source: .loaded, sharing: sharing, entityTag: stored["ETag"])
+            of: stored, base: url, source: .loaded, sharing: sharing, entityTag: ownTag(stored))
         // Its length is told, and it is not sent: nobody opens it.
         return Answer(
             status: status, fields: outgoing,
             file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
             sharing: sharing)
     }
+
+    /// The server's own, where it is not among the fields that go out anyway.
+    private func ownTag(_ stored: HTTPFields) -> String? { layout.isTransparent ? nil : stored["ETag"] }
 
     private typealias Body = (bytes: [UInt8], table: LinkTable, format: BodyFormat)
 
@@ -289,7 +315,7 @@ final class CopyRenderer {
         let sharing = copy.sharing
         let outgoing = fields.fields(of: copy.fields, base: copy.url, source: source, sharing: sharing)
         // What was fetched and not found has no body because nobody keeps one; what was loaded had none.
-        if !copy.response.isTombstone || finder.fields.isProxy {
+        if !copy.response.isTombstone || fields.isProxy {
             return Answer(status: copy.response.status, fields: outgoing, body: [], sharing: sharing)
         }
         let text = "\(copy.url.href) answered \(copy.response.status) when it was fetched.\n"

@@ -12,12 +12,17 @@ final class Exchange {
     let responder: MirrorResponder
     /// How long the steps took.
     var timing = ServerTiming()
+    /// What was asked for is not held, and nobody was asked for it.
+    private var hasMissed = false
     private var looked: MirrorResponder.Look?
     private var placed: Place?
     /// As whoever asks sees the larder.
     private(set) lazy var layout = context.layout.seen(from: request.authority, at: request.targetText)
     private(set) lazy var fields = request.fields
-    private(set) lazy var asker = Asker(fields, authority: request.authority, layout: layout)
+    private(set) lazy var asker =
+        layout.isTransparent
+        ? Asker(ofProxy: fields, asking: request.proxied)
+        : Asker(fields, authority: request.authority, layout: layout)
 
     init(_ request: Request, _ responder: MirrorResponder) {
         self.request = request
@@ -36,6 +41,11 @@ final class Exchange {
 
     func place() throws(StoreError) -> Place {
         if let placed { return placed }
+        if layout.isTransparent {
+            let place = request.proxied.map { Place.copy([$0.href]) } ?? .refused
+            placed = place
+            return place
+        }
         let place = try responder.place(authority: request.authority, target: request.targetText, try look())
         placed = place
         return place
@@ -64,13 +74,23 @@ final class Exchange {
         // First: when it cannot be read, what was read before is not so any more.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
-        let (host, target) = (request.host.span, request.target.span)
-        if let known = context.tier.value(for: host, target, now: look.time) { return known }
+        guard !layout.isTransparent else {
+            let origin = Array((request.proxiedOrigin ?? "").utf8)
+            return try origin.withUnsafeBufferPointer { (host) throws(StoreError) in try answer(of: host, look) }
+        }
+        return try answer(of: request.host, look)
+    }
+
+    private func answer(
+        of host: UnsafeBufferPointer<UInt8>, _ look: MirrorResponder.Look
+    ) throws(StoreError) -> Answer {
+        let target = request.target
+        if let known = context.tier.value(for: host.span, target.span, now: look.time) { return known }
         let (answer, url) = try find()
         if let url {
             context.tier.keep(
-                answer, byteCount: answer.heldByteCount, id: url, for: host, target, madeIn: look.generation,
-                now: look.time)
+                answer, byteCount: answer.heldByteCount, id: url, for: host.span, target.span,
+                madeIn: look.generation, now: look.time)
         }
         return answer
     }
@@ -135,7 +155,8 @@ final class Exchange {
     private func show(_ addresses: [String]) throws(StoreError) -> (answer: Answer, url: Int64?) {
         let look = try look()
         let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
-        let key = RequestKey(method: request.method, body: request.body.span)
+        let body = request.body
+        let key = RequestKey(method: request.method, body: body.span)
         let rules = try rules()
         // What is required now says nothing of earlier visits.
         let required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil
@@ -223,6 +244,7 @@ final class Exchange {
     /// The original URL of the page that asks, when that is held.
     func referrer() throws(StoreError) -> String? {
         guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
+        if layout.isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
         for address in context.names.originals(of: local) {
             guard let url = WebURL(address) else { continue }
             if try look().reader.response(for: url.href) != nil { return url.href }
@@ -243,8 +265,12 @@ final class Exchange {
 
     /// An answer as the page that asks may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
-        guard request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate else {
-            return Reply(answer: answer, ownFields: timing.line, role: role)
+        guard !layout.isTransparent,
+            request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate
+        else {
+            return Reply(
+                answer: answer, ownFields: layout.isTransparent ? [] : timing.line, role: role,
+                source: hasMissed ? .missed : .larder)
         }
         switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
         case .given(let lines): return Reply(answer: answer, ownFields: lines + timing.line, role: role)
@@ -294,6 +320,12 @@ final class Exchange {
                 isPage: fields.isNavigation, from: try reach(),
                 origin: fields.contains("Origin") && !asker.isOpaque ? asker.origins.first : nil,
                 at: look.time)
+        }
+        hasMissed = true
+        if layout.isTransparent {
+            return .text(
+                504, "The larder does not hold \(url), and asks nobody for it.\n",
+                fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
         }
         var page = MissPage(url: url, isNoted: context.notes != nil && isNoted)
         if fields.isNavigation {
@@ -372,7 +404,9 @@ final class Exchange {
 
     /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
-        if !request.isCrossOrigin, let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) }) {
+        // To a proxy's clients the field is a page's as well.
+        if !request.isCrossOrigin, !layout.isTransparent || asker.kind == .person,
+            let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) }) {
             return policy
         }
         return try rules().rules(for: url).policy(for: url) ?? loading.policy

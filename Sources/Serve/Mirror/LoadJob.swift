@@ -30,6 +30,8 @@ struct LoadJob: Sendable {
     let required: Bundle?
     /// Told what the server says before its answer.
     var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
+    /// Gets the answer while it comes, where that is possible.
+    var stream: ReplyStream?
 
     /// Somebody's credentials go along.
     var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
@@ -45,6 +47,7 @@ struct LoadJob: Sendable {
     /// those.
     var upstream: LoadRequest {
         var fields = upstreamFields
+        let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
         for name in Self.ownFields { fields.remove(name) }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
@@ -56,8 +59,7 @@ struct LoadJob: Sendable {
         }
         return LoadRequest(
             method: method, url: request.url, fields: fields, body: body, mayReach: mayReach,
-            isAnonymous: !isNear,
-            interim: interim)
+            isAnonymous: !isNear, codings: codings, interim: interim, stream: stream)
     }
 
     private var upstreamFields: HTTPFields {
@@ -71,7 +73,8 @@ struct LoadJob: Sendable {
     /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
     /// asked.
     var flightKey: String? {
-        guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
+        // One client's stream is nobody else's.
+        guard request.method.isAnsweredByStored, body.isEmpty, stream == nil else { return nil }
         let authority = (layout.authority ?? "") + layout.folder
         return """
             \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
@@ -84,6 +87,7 @@ struct LoadJob: Sendable {
         var job = self
         job.additional = [:]
         (job.keepsRange, job.keepsConditions) = (false, false)
+        job.stream = nil
         return job
     }
 }
@@ -98,8 +102,13 @@ package struct LoadRequest: Sendable {
     package let mayReach: ResponseFlags
     /// Nothing that is kept of the user's goes along: another site's page asks.
     package let isAnonymous: Bool
+    /// The codings that whoever asks takes (`Accept-Encoding`): the server is asked for no others, and what it codes all
+    /// the same stays as it is. Nil where the larder takes what it can undo.
+    package var codings: String?
     /// To be told what comes before the answer, such as 103 Early Hints; nil where nobody wants to know.
     package var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
+    /// To be given the answer while it comes; nil for those who take it whole.
+    package var stream: (any LoadStream)?
 }
 
 /// A server's whole answer, without its content coding.
@@ -112,6 +121,9 @@ package struct LoadedResponse: Sendable {
     package let responseTime: HTTPDate
     /// From where it came, and whether somebody's credentials were used.
     package let flags: ResponseFlags
+
+    /// The body is still in its content coding.
+    var isCoded: Bool { flags.contains(.isCoded) }
 
     package init(
         status: Int, fields: HTTPFields, body: BodyContent, requestTime: HTTPDate, responseTime: HTTPDate,

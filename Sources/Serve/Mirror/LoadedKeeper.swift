@@ -13,10 +13,18 @@ final class LoadedKeeper {
     private var opened: (reader: StoreReader, writer: StoreWriter)?
 
     private let sizeLimit: Int64?
+    private static let mostScannedBytes = 32 * 1024 * 1024
     /// How much was kept since somebody looked how large the larder is.
     private var keptByteCount: Int64 = 0
 
-    init(_ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, sizeLimit: Int64? = nil) {
+    /// Where everything goes; nil puts it to the sites whose pages it is for.
+    private let site: String?
+
+    init(
+        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, site: String? = nil,
+        sizeLimit: Int64? = nil
+    ) {
+        self.site = site
         self.sizeLimit = sizeLimit
         self.folder = folder
         self.profile = profile
@@ -87,6 +95,14 @@ final class LoadedKeeper {
         guard response.status != 304, job.method != "HEAD" else {
             return LoadedBody(content: response.body, bytes: [])
         }
+        // What went out already, and is large, need not come into memory.
+        if job.stream?.hasBegun == true, case .file = response.body,
+            response.body.byteCount ?? 0 > Self.mostScannedBytes
+        {
+            return LoadedBody(content: response.body, bytes: [])
+        }
+        // What stands in a coding is not looked into.
+        if response.isCoded { return LoadedBody(content: response.body, bytes: try response.body.load()) }
         return scanned(response.body, try response.body.load(), response.fields, job)
     }
 
@@ -151,7 +167,7 @@ final class LoadedKeeper {
         case .store(let entry, let policy):
             let subject = subject(response, job, loaded)
             guard ResponseInspection.refusingStandIns.accepts(subject),
-                job.rules.refusal(of: subject, byteCount: loaded.bytes.count) == nil, mayKeep(job)
+                job.rules.refusal(of: subject, byteCount: loaded.byteCount) == nil, mayKeep(job)
             else { break }
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
@@ -160,7 +176,7 @@ final class LoadedKeeper {
                 shelf.keep(shelved(entry, job, .whole(loaded.inMemory)))
             } else if policy == .allowed {
                 let body: NewResponse.Body =
-                    loaded.bytes.isEmpty ? .none : .new(try loaded.newBody(in: folder))
+                    loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder))
                 try keep(entry, job, body, response, now)
             }
         case .update(let entry):
@@ -206,10 +222,11 @@ final class LoadedKeeper {
         new.variant = variant(of: entry, job)
         new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
             .union(flags(of: response, job))
+        if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
         try store().writer.add(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
-            now: now.secondsSinceEpoch)
+            site: site, now: now.secondsSinceEpoch)
         shelf.remove(new.href, new.request, variant: new.variant)
         if case .new(let body) = body { makeRoom(for: Int64(body.byteCount)) }
     }
@@ -285,20 +302,24 @@ final class LoadedKeeper {
         case .gatewayTimeout:
             let why = if case .failure(let why) = outcome { why } else { "its server did not answer" }
             let text = "\(job.request.url.href) could not be loaded: \(why)\n"
+            let status = job.layout.isTransparent ? 502 : 504
             let fields = [("Larder", AnswerSource.miss.text)] + job.layout.fields(of: job.request.url)
             return LoadedReply(
-                answer: .text(504, text, fields: fields, sharing: Sharing(missing: job.request.url)))
+                answer: .text(status, text, fields: fields, sharing: Sharing(missing: job.request.url)),
+                source: .missed)
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])
             if let shelved = job.shelved {
                 return try renderer(job).answer(shelved, entry, job.request, source, now).map {
-                    LoadedReply(answer: $0)
+                    LoadedReply(answer: $0, source: hit == .validated ? .validated : .larder)
                 }
             }
             guard let held = job.held else { return nil }
             let copy = FoundCopy(
                 response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
-            return LoadedReply(answer: try renderer(job).answer(copy, source: source))
+            return LoadedReply(
+                answer: try renderer(job).answer(copy, source: source),
+                source: hit == .validated ? .validated : .larder)
         case .received:
             guard case .response(let response) = outcome, let loaded else { return nil }
             let renderer = try renderer(job)
@@ -318,6 +339,9 @@ final class LoadedKeeper {
 
     /// Those of a site at the root are its own; where each origin has a name, so are all others'.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
+        if job.layout.isTransparent {
+            return Array(fields.all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined().utf8)
+        }
         guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {
@@ -335,6 +359,8 @@ struct LoadedBody {
     let content: BodyContent
     let bytes: [UInt8]
     var reading = BodyReading()
+
+    var byteCount: Int { bytes.isEmpty ? content.byteCount ?? 0 : bytes.count }
 
     func newBody(in folder: StoreFolder) throws(StoreError) -> NewBody {
         try NewBody(

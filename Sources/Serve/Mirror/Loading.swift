@@ -35,9 +35,10 @@ final class Loading: Sendable {
         let isOpen = Monitor(false)
         let queue = queue
         do throws(SystemError) {
-            let (profile, sizeLimit) = (options.profile, options.sizeLimit)
+            let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
             thread = try NamedThread.start("larder-load") {
-                let keeper = LoadedKeeper(folder, profile: profile, shelf: shelf, sizeLimit: sizeLimit)
+                let keeper = LoadedKeeper(
+                    folder, profile: profile, shelf: shelf, site: site, sizeLimit: sizeLimit)
                 keeper.open()
                 isOpen.change { $0 = true }
                 while let work = queue.next() { work(keeper) }
@@ -73,7 +74,7 @@ final class Loading: Sendable {
         flights.load(key) { reply in
             if lead.isTaken { return done(reply) }
             guard reply.isShared else { return self.start(job, done: done) }
-            done(LoadedReply(answer: reply.answer))
+            done(LoadedReply(answer: reply.answer, source: reply.source))
         } by: { complete in
             lead.take()
             start(job, done: complete)
@@ -97,7 +98,7 @@ final class Loading: Sendable {
     private func start(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
         load(job.upstream) { outcome in
             let isAdded = self.queue.put { keeper in self.conclude(job, outcome, keeper, done: done) }
-            if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"))) }
+            if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"), source: .missed)) }
         }
     }
 
@@ -131,6 +132,7 @@ struct LoadedReply: Sendable {
     var ownFields: [UInt8] = []
     /// Whether those who asked for the same meanwhile may have it too: what may not be kept is one client's.
     var isShared = true
+    var source = PassLog.Source.network
 }
 
 /// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may

@@ -122,18 +122,23 @@ struct MirrorContext: Sendable {
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
+    /// To a proxy: public servers' pages may ask private addresses.
+    let mayReachPrivate: Bool
 
+    /// - Parameter proxy: what a proxy does beside; nil for a mirror.
     init(
-        _ options: MirrorOptions, port: UInt16, verifier: BodyVerifier, tier: MemoryTier<Answer>,
+        _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier, tier: MemoryTier<Answer>,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals
     ) {
         layout = OriginLayout(
-            port: port, root: options.root.flatMap(RootOrigin.init), allowsNetwork: options.allowsNetwork,
-            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate, seals: seals)
+            port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil, allowsNetwork: options.allowsNetwork,
+            isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
+            isTransparent: proxy != nil, seals: seals)
+        mayReachPrivate = proxy?.mayReachPrivate ?? false
         names = LarderNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)
-        shim = options.hasShim ? Shim(layout: layout) : nil
+        shim = options.hasShim && proxy == nil ? Shim(layout: layout) : nil
         self.verifier = verifier
         self.tier = tier
         self.notes = notes

@@ -29,18 +29,22 @@ struct OriginLayout: Sendable {
 
     /// Pages may ask the network for what the larder did not lead to itself.
     let allowsNetwork: Bool
+    /// Every URL is shown as itself, to those who ask a proxy for it: nothing is led anywhere, and nothing added.
+    let isTransparent: Bool
 
     init(
         port: UInt16, root: RootOrigin? = nil, allowsNetwork: Bool = false, isExposed: Bool = false,
-        showsPrivate: Bool = false, names: OriginNames = .system, seals: PageSeals = PageSeals()
+        showsPrivate: Bool = false, isTransparent: Bool = false, names: OriginNames = .system,
+        seals: PageSeals = PageSeals()
     ) {
+        self.isTransparent = isTransparent
         self.port = port
         self.root = root
         self.names = names
         self.seals = seals
         self.allowsNetwork = allowsNetwork
         self.isExposed = isExposed
-        withholdsPrivate = isExposed && !showsPrivate
+        withholdsPrivate = isExposed && !showsPrivate && !isTransparent
         // Whatever was done at the origin may be done here, as long as it stays among the mirrors.
         let inside = (root == nil ? "http://*.localhost:\(port)" : "'self'") + " data: blob:"
         let policy =
@@ -49,7 +53,9 @@ struct OriginLayout: Sendable {
             // Names are looked up before anything is asked of them, which a policy does not govern.
             ("X-DNS-Prefetch-Control", "off")
         ]
-        commonFields = allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
+        commonFields =
+            isTransparent
+            ? [] : allowsNetwork ? fields : [("Content-Security-Policy", policy)] + fields
     }
 
     /// What the answers of an URL carry. Beside a site at the root, which has the same origin to a browser,
@@ -66,6 +72,7 @@ struct OriginLayout: Sendable {
 
     /// The larder's address of an http or https URL; nil for other schemes, which stay as they are.
     func address(of url: WebURL) -> String? {
+        if isTransparent { return url.href }
         guard let name = name(of: url) else { return nil }
         let fragment = url.fragment.map { "#\($0)" } ?? ""
         guard let root else { return "http://\(name):\(port)\(url.target)\(fragment)" }
@@ -96,6 +103,7 @@ struct OriginLayout: Sendable {
     ///
     /// - Parameter target: what it asks for.
     func seen(from authority: String, at target: String = "/") -> OriginLayout {
+        if isTransparent { return self }
         var layout = self
         guard root != nil else {
             layout.visit = WebURL("http://\(authority)/").flatMap { OriginNames.visit(in: $0.host)?.number }

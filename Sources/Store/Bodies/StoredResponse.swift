@@ -147,9 +147,12 @@ package struct ResponseFlags: OptionSet, Sendable, Hashable {
     /// such.
     package static let isPrivate = ResponseFlags(rawValue: 256)
 
+    /// Its body is kept in the content coding that its fields name.
+    package static let isCoded = ResponseFlags(rawValue: 512)
+
     /// What is known of a body, and stays so as long as it does, whoever confirms it.
     package static let ofBody: ResponseFlags = [
-        .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate,
+        .saysNofollow, .saysNoindex, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded,
     ]
     /// From where it came.
     package static let ofReach: ResponseFlags = [.fromPrivateNetwork, .fromThisMachine]

@@ -14,6 +14,7 @@ enum ServeCommand {
             let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
+            if let port = service.proxyPort { terminal.say("Programs find its proxy at http://localhost:\(port)") }
             if service.isExposed { terminal.say(exposure(of: service)) }
             let preloading = try preloading(arguments, larder, terminal)
             await stop.requested()
@@ -24,7 +25,7 @@ enum ServeCommand {
         }
     }
 
-    private static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
+    static func options(_ arguments: Arguments) throws(UsageError) -> ServeOptions {
         var options = ServeOptions()
         options.root = arguments.text(.atRoot)
         options.address = arguments.text(.listen)
@@ -38,6 +39,9 @@ enum ServeCommand {
         options.showsPrivate = arguments.has(.showPrivate)
         options.network = try network(arguments)
         options.mayBeEmpty = arguments.has(.preloaded)
+        if let port = try arguments.numberIfGiven(.proxyPort, in: 0...65_535) {
+            options.proxy = try ProxyCommand.proxyOptions(arguments, port: UInt16(port))
+        }
         return options
     }
 

@@ -1,0 +1,106 @@
+internal import CCurl
+internal import Glibc
+package import Web
+
+/// A connection to a host that nothing but the caller's bytes goes through, by TLS for an https URL. It belongs to one
+/// thread at a time, and only making it waits.
+package final class RawConnection {
+    /// To be polled.
+    package let descriptor: Int32
+    private let handle: UnsafeMutableRawPointer
+    private let guardian: Guardian
+
+    /// Connects to the URL's host as requests of these options would.
+    package init(to url: WebURL, _ options: FetchOptions, reach: Reach = .thisMachine) throws(FetchFailure) {
+        guard let handle = curl_easy_init() else { throw FetchFailure(.machine, "no memory is left") }
+        let guardian = Guardian(reach == .thisMachine ? nil : AddressWall(reach))
+        do throws(FetchFailure) {
+            descriptor = try Self.connect(handle, url, options, guardian)
+        } catch {
+            curl_easy_cleanup(handle)
+            throw error
+        }
+        self.handle = handle
+        self.guardian = guardian
+    }
+
+    deinit { curl_easy_cleanup(handle) }
+
+    private static func connect(
+        _ handle: UnsafeMutableRawPointer, _ url: WebURL, _ options: FetchOptions, _ guardian: Guardian
+    ) throws(FetchFailure) -> Int32 {
+        var addresses: UnsafeMutablePointer<curl_slist>?
+        defer { curl_slist_free_all(addresses) }
+        for address in options.hostAddresses { addresses = curl_slist_append(addresses, address.text) ?? addresses }
+        let proxy = options.proxies.proxy(for: url)
+        var codes = [
+            larder_curl_set_text(handle, CURLOPT_URL, url.href),
+            larder_curl_set_long(handle, CURLOPT_CONNECT_ONLY, 1),
+            larder_curl_set_long(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1),
+            larder_curl_set_long(handle, CURLOPT_NOSIGNAL, 1),
+            larder_curl_set_text(handle, CURLOPT_PROXY, proxy?.text ?? ""),
+            larder_curl_set_long(handle, CURLOPT_HTTPPROXYTUNNEL, proxy == nil ? 0 : 1),
+            larder_curl_set_long(
+                handle, CURLOPT_CONNECTTIMEOUT_MS, max(1, Int(options.connectTimeout / .milliseconds(1)))),
+            larder_curl_set_pointer(
+                handle, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(guardian).toOpaque()),
+            larder_curl_on_open_socket(handle) { context, _, address in
+                guard let context, let address else { return CURL_SOCKET_BAD }
+                return Unmanaged<Guardian>.fromOpaque(context).takeUnretainedValue().open(address)
+            },
+        ]
+        if addresses != nil { codes.append(larder_curl_set_list(handle, CURLOPT_RESOLVE, addresses)) }
+        if let authorities = options.authorities {
+            codes.append(larder_curl_set_text(handle, CURLOPT_CAINFO, authorities))
+        }
+        if options.isInsecure {
+            codes.append(larder_curl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0))
+            codes.append(larder_curl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0))
+        }
+        for code in codes { try code.check() }
+        let code = curl_easy_perform(handle)
+        guard code == CURLE_OK else {
+            let refused = guardian.refusal.map { FetchFailure(.refused, $0) }
+            throw refused ?? FetchFailure(.unreachable, String(cString: curl_easy_strerror(code)))
+        }
+        var socket: curl_socket_t = CURL_SOCKET_BAD
+        try larder_curl_get_socket(handle, CURLINFO_ACTIVESOCKET, &socket).check()
+        return socket
+    }
+
+    /// Like `send`: how much was taken, or -1 with the reason in `errno`.
+    package func send(_ bytes: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        return Self.result(curl_easy_send(handle, bytes.baseAddress, bytes.count, &count), count)
+    }
+
+    /// Like `recv`: 0 at the end.
+    package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var count = 0
+        return Self.result(curl_easy_recv(handle, buffer.baseAddress, buffer.count, &count), count)
+    }
+
+    private static func result(_ code: CURLcode, _ count: Int) -> Int {
+        if code == CURLE_OK { return count }
+        errno = code == CURLE_AGAIN ? EAGAIN : EPIPE
+        return -1
+    }
+
+    /// Looks at each address before it is connected to.
+    private final class Guardian {
+        let wall: AddressWall?
+        private(set) var refusal: String?
+
+        init(_ wall: AddressWall?) { self.wall = wall }
+
+        func open(_ address: UnsafeMutablePointer<curl_sockaddr>) -> curl_socket_t {
+            if let wall {
+                guard let target = IPAddress(larder_curl_address(address)) else { return CURL_SOCKET_BAD }
+                refusal = wall.refusal(of: target)
+                if refusal != nil { return CURL_SOCKET_BAD }
+            }
+            let type = address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+            return socket(address.pointee.family, type, address.pointee.protocol)
+        }
+    }
+}

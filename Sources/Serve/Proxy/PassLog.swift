@@ -1,0 +1,100 @@
+internal import Synchronization
+internal import System
+internal import Web
+
+/// What passed through a proxy. Any thread may use it.
+package final class PassLog: Sendable {
+    /// Where an answer came from.
+    package enum Source: String, Sendable, CaseIterable {
+        /// What was held.
+        case larder
+        /// The server confirmed what was held.
+        case validated
+        case network
+        /// It was not held, and nobody was asked, or nobody answered.
+        case missed
+        /// It passed untouched.
+        case tunnel
+    }
+
+    package struct Pass: Sendable {
+        package let number: Int
+        package let date: Int64
+        package let method: String
+        package let url: String
+        package let status: Int
+        package let source: Source
+        /// Of the body, as far as it is known.
+        package let byteCount: Int
+        package let duration: Duration
+        /// It is held from now on.
+        package let isKept: Bool
+    }
+
+    package struct Counts: Sendable {
+        package fileprivate(set) var bySource: [Source: Int] = [:]
+        package fileprivate(set) var kept = 0
+        package fileprivate(set) var byteCount = 0
+        /// Each once, in the order in which they came; the first of them only.
+        package fileprivate(set) var missed: [String] = []
+
+        package subscript(source: Source) -> Int { bySource[source] ?? 0 }
+    }
+
+    private struct State {
+        var recent: [Pass] = []
+        var count = 0
+        var counts = Counts()
+        var missed: Set<String> = []
+    }
+
+    private let state = Mutex(State())
+
+    private static let mostRecent = 1000
+    private static let mostMissed = 10_000
+
+    package init() {}
+
+    package var counts: Counts { state.withLock(\.counts) }
+
+    /// The last ones, the newest first.
+    package func recent(after number: Int = 0) -> [Pass] {
+        state.withLock { $0.recent.reversed().filter { $0.number > number } }
+    }
+
+    func note(_ method: String, _ url: WebURL, _ reply: Reply, since start: ContinuousClock.Instant) {
+        note(
+            method, url.href, reply.answer.status, reply.source, reply.answer.bodyByteCount, isKept: reply.isKept,
+            since: start)
+    }
+
+    func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {
+        note(method, place, 504, .missed, 0, isKept: false, since: start)
+    }
+
+    func noteTunnel(_ method: String, _ place: String, _ byteCount: Int, since start: ContinuousClock.Instant) {
+        note(method, place, 200, .tunnel, byteCount, isKept: false, since: start)
+    }
+
+    private func note(
+        _ method: String, _ url: String, _ status: Int, _ source: Source, _ byteCount: Int, isKept: Bool,
+        since start: ContinuousClock.Instant
+    ) {
+        let (date, duration) = (SystemClock.secondsSinceEpoch(), ContinuousClock.now - start)
+        state.withLock { state in
+            state.count += 1
+            if state.recent.count >= Self.mostRecent * 2 { state.recent.removeFirst(Self.mostRecent) }
+            state.recent.append(
+                Pass(
+                    number: state.count, date: date, method: method, url: url, status: status, source: source,
+                    byteCount: byteCount, duration: duration, isKept: isKept))
+            state.counts.bySource[source, default: 0] += 1
+            state.counts.byteCount += byteCount
+            if isKept { state.counts.kept += 1 }
+            let name = method == "GET" ? url : "\(method) \(url)"
+            if source == .missed, state.missed.count < Self.mostMissed, state.missed.insert(name).inserted {
+                state.counts.missed.append(name)
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+internal import Glibc
+internal import Store
+internal import System
+package import TLS
+internal import Web
+
+/// What a proxy does beside answering.
+package struct ProxyOptions: Sendable {
+    /// Speaks for the hosts of https URLs.
+    package let security: TLSServer
+    /// The authority's certificate in PEM, for whoever asks the proxy itself for it.
+    package let certificate: String
+    /// Who may use it, as `user:password`; nil lets everybody who can reach it.
+    package var login: String?
+    /// Ports that clients may be connected to; nil for any.
+    package var ports: Set<Int>? = [80, 443, 8000, 8080, 8443, 9443]
+    /// Hosts whose clients are led to them untouched, as `example.com` or `*.example.com`.
+    package var untouched: [String] = []
+    /// Pages of public servers may ask private addresses.
+    package var mayReachPrivate = false
+    /// Connects to a host; nil where nobody may be asked.
+    package var connect: Connect?
+    package let log: PassLog
+
+    package init(security: TLSServer, certificate: String, log: PassLog) {
+        self.security = security
+        self.certificate = certificate
+        self.log = log
+    }
+
+    func leavesUntouched(_ host: String) -> Bool {
+        untouched.contains { name in
+            name.hasPrefix("*.") ? host.hasSuffix(name.dropFirst()) : host == name
+        }
+    }
+}
+
+/// Answers whoever asks a proxy: requests that name whole URLs, and those in tunnels. Each is an exchange like the
+/// mirror's, whose place is the URL itself. It belongs to one server thread.
+final class ProxyResponder: Responder {
+    private let mirror: MirrorResponder
+    private let options: ProxyOptions
+    private let port: UInt16
+
+    init(_ mirror: MirrorResponder, _ options: ProxyOptions, port: UInt16) {
+        self.mirror = mirror
+        self.options = options
+        self.port = port
+    }
+
+    var isProxy: Bool { true }
+
+    func respond(to request: Request, orLater later: Later) -> Reply? {
+        let start = ContinuousClock.now
+        if request.tunnel == nil {
+            // It is asked for itself by whoever has its address, in either form.
+            if let page = ownPage(for: request) { return Reply(answer: page) }
+            if let refusal = refusal(of: request) { return Reply(answer: refusal) }
+        }
+        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
+        let (method, log) = (request.method, options.log)
+        if Upgrade.isAsked(for: request) {
+            return Upgrade(request, url, options).reply(start)
+        }
+        let reply = mirror.respond(
+            to: request, orLater: later.observed { log.note(method, url, $0, since: start) })
+        if let reply { log.note(method, url, reply, since: start) }
+        return reply
+    }
+
+    func connect(_ request: Request) -> Connecting {
+        let start = ContinuousClock.now
+        if let refusal = refusal(of: request) { return .refused(Reply(answer: refusal)) }
+        guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
+            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
+        else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
+        guard options.ports?.contains(port) ?? true else {
+            let text = "Clients are not connected to port \(port); larder proxy --connect-port \(port) allows it.\n"
+            return .refused(Reply(answer: .text(403, text)))
+        }
+        guard options.leavesUntouched(url.host) else {
+            return .answered(Tunnel(host: url.host, port: port, security: options.security))
+        }
+        guard let connect = options.connect, let target = WebURL("http://\(url.host):\(port)/") else {
+            options.log.noteMiss("CONNECT", request.authority, since: start)
+            let text = "\(request.authority) is left untouched, and nobody is asked by this policy.\n"
+            return .refused(Reply(answer: .text(504, text, fields: [("Larder", "miss")])))
+        }
+        let (log, authority) = (options.log, request.authority)
+        return .passed { client in
+            Relay.start(client, to: target, by: connect, greeting: .connected) { byteCount in
+                log.noteTunnel("CONNECT", authority, byteCount, since: start)
+            }
+        }
+    }
+
+    // MARK: - Who may
+
+    /// RFC 9110 §11.7.
+    private func refusal(of request: Request) -> Answer? {
+        guard let login = options.login else { return nil }
+        let given = request.fields["Proxy-Authorization"] ?? ""
+        let wanted = "Basic " + Base64.encode(Array(login.utf8).span)
+        // As long for a wrong beginning as for a wrong end.
+        let isEqual =
+            given.utf8.count == wanted.utf8.count
+            && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+        if isEqual { return nil }
+        return .text(
+            407, "This proxy is for those who have its login.\n",
+            fields: [("Proxy-Authenticate", "Basic realm=\"larder\"")])
+    }
+
+    private func misdirected(_ request: Request) -> Answer {
+        if let tunnel = request.tunnel {
+            return .text(421, "\(request.authority) is asked for in a tunnel to \(tunnel.host).\n")
+        }
+        return .text(400, "This is a proxy: it is asked for whole URLs.\n")
+    }
+
+    // MARK: - Its own pages
+
+    /// Nil for what is another's.
+    private func ownPage(for request: Request) -> Answer? {
+        guard request.head.scheme != .https, let url = WebURL("http://\(request.authority)/"),
+            ["localhost", "127.0.0.1", "[::1]"].contains(url.host), url.effectivePort == Int(port)
+        else { return nil }
+        guard request.head.method != .other else {
+            return .text(405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
+        }
+        return ProxyPage.answer(request, options, port: port)
+    }
+}
+
+extension Request {
+    /// The scheme and the authority of what a proxy is asked for, as the client wrote them; nil when it is asked for
+    /// itself, or in a tunnel for another host.
+    var proxiedOrigin: String? {
+        guard let tunnel else {
+            return switch head.scheme {
+            case .http: "http://" + authority
+            case .https: "https://" + authority
+            case nil: nil
+            }
+        }
+        let scheme = tunnel.isSecure ? "https" : "http"
+        if authority == tunnel.host { return "\(scheme)://\(authority):\(tunnel.port)" }
+        guard let url = WebURL("\(scheme)://\(authority)/"), url.host == tunnel.host || url.host == tunnel.serverName
+        else { return nil }
+        // Who leaves the port out means that of the tunnel.
+        return url.port == nil ? "\(scheme)://\(url.host):\(tunnel.port)" : url.origin
+    }
+
+    /// The URL that a proxy is asked for.
+    var proxied: WebURL? {
+        guard let url = proxiedOrigin.flatMap({ WebURL($0 + String(decoding: bytes[head.target], as: UTF8.self)) }),
+            url.isHTTP, !url.hasCredentials
+        else { return nil }
+        return url
+    }
+}
+
+extension Asker {
+    /// Who asks a proxy: the user's own program, or a page that its browser shows.
+    init(ofProxy fields: HTTPFields, asking url: WebURL?) {
+        let page = [fields["Origin"], fields["Referer"]].lazy.compactMap { $0.flatMap { WebURL($0) } }.first
+        let kind: Kind
+        switch (fields["Sec-Fetch-Site"], page) {
+        case ("none", _), (nil, nil): kind = .person
+        case (_, let page?): kind = .page([page.origin])
+        case ("same-origin", nil): kind = url.map { .page([$0.origin]) } ?? .outside
+        case (_, nil): kind = .outside
+        }
+        self.init(kind: kind, isOpaque: fields["Origin"] == "null", use: FetchUse(fields))
+    }
+}
+
+extension Exchange {
+    /// How near to this machine a server may be that is asked: the user's own programs may ask any, a page its own, and
+    /// those that are as far from here.
+    func proxiedReach(to url: WebURL) throws(StoreError) -> ResponseFlags {
+        switch asker.kind {
+        case .person, .portal: return .fromThisMachine
+        case .page(let origins):
+            if context.mayReachPrivate || origins.contains(where: { WebURL($0)?.host == url.host }) {
+                return .fromThisMachine
+            }
+            return try reach()
+        case .led, .outside: return context.mayReachPrivate ? .fromThisMachine : []
+        }
+    }
+}

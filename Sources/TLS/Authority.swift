@@ -1,0 +1,287 @@
+internal import CTLS
+internal import Glibc
+internal import Synchronization
+internal import System
+internal import Web
+
+/// Why TLS does not work here: what was being done, and what OpenSSL said.
+package struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ doing: String, _ reason: String? = nil, advice: String? = nil) {
+        let why = reason ?? Self.lastReason()
+        description = "cannot \(doing): \(why)" + (advice.map { "; \($0)" } ?? "")
+    }
+
+    /// The first error that OpenSSL kept for this thread; none is kept afterwards.
+    static func lastReason() -> String {
+        let code = ERR_get_error()
+        ERR_clear_error()
+        return ERR_reason_error_string(code).map { String(cString: $0) } ?? "OpenSSL gives no reason"
+    }
+}
+
+/// Who vouches, before the user's own clients, that a larder may speak for every host: a key and a certificate that
+/// stay in the store's folder. Any thread may use it.
+///
+///     let authority = try Authority.open(folder.path)
+///     print(authority.certificate)
+///
+/// Whoever has the key can pretend to be any host to those who trust the certificate, so its file is nobody else's to
+/// read.
+package final class Authority: Sendable {
+    /// The certificate in PEM, which clients are to trust.
+    package let certificate: String
+    /// SHA-256 of the certificate, as browsers show it.
+    package let fingerprint: String
+    /// SHA-256 of the public key in Base64, by which Chromium can be told to trust it
+    /// (`--ignore-certificate-errors-spki-list`).
+    package let keyDigest: String
+
+    let own: Credential
+    /// One key for all hosts: making one costs as much as signing.
+    private let leafKey: Key
+    private let leaves = Mutex<[String: Leaf]>([:])
+
+    /// The file below a folder that holds key and certificate.
+    package static let fileName = "authority.pem"
+
+    /// The folder's authority, made where there is none yet.
+    package static func open(in folder: String) throws(TLSError) -> Authority {
+        let path = folder + "/" + fileName
+        if let held = try held(in: folder) { return held }
+        let made = try Credential.newAuthority().pem()
+        do throws(SystemError) {
+            let draft = try WholeFile.temporary(in: folder, named: "authority", Array(made.utf8))
+            defer { unlink(draft) }
+            chmod(draft, 0o600)
+            // Of two that make one at the same time, the second takes the first one's.
+            guard link(draft, path) == 0 || errno == EEXIST else { throw SystemError(errno, doing: "write", path) }
+        } catch {
+            throw TLSError("keep an authority in \(folder)", error.description)
+        }
+        guard let held = try held(in: folder) else { throw TLSError("read \(path)", "it is gone") }
+        return held
+    }
+
+    /// The folder's authority; nil where there is none.
+    package static func held(in folder: String) throws(TLSError) -> Authority? {
+        let path = folder + "/" + fileName
+        guard access(path, F_OK) == 0 else { return nil }
+        let bytes: [UInt8]
+        do throws(SystemError) { bytes = try WholeFile.read(path, atMost: 64 * 1024) } catch {
+            throw TLSError("read the authority", error.description)
+        }
+        return try Authority(try Credential(pem: bytes, path))
+    }
+
+    private init(_ own: Credential) throws(TLSError) {
+        self.own = own
+        certificate = try own.certificate.pem()
+        fingerprint = own.certificate.fingerprint
+        keyDigest = try own.certificate.keyDigest()
+        leafKey = try Key()
+    }
+
+    // MARK: - Leaves
+
+    /// What a host shows to its clients.
+    struct Leaf: Sendable {
+        let certificate: Certificate
+        let key: Key
+        let goodUntil: Int64
+    }
+
+    /// Clients take certificates of so many days without asking back.
+    private static let leafDays: Int64 = 30
+    /// A clock that is somewhat behind takes it as well.
+    private static let daysBefore: Int64 = 2
+    private static let mostLeaves = 4000
+    private static let day: Int64 = 86_400
+
+    /// The certificate for a host, which is a name or an address as URLs have it, in lower case.
+    func leaf(for host: String, now: Int64) throws(TLSError) -> Leaf {
+        let names = Self.names(for: host)
+        let known = leaves.withLock { $0[names[0]] }
+        if let known, known.goodUntil > now { return known }
+        let certificate = try Certificate.signed(
+            by: own, key: leafKey, subject: names[0].utf8.count <= 64 ? names[0] : "larder",
+            from: now - Self.daysBefore * Self.day, days: Self.leafDays + Self.daysBefore,
+            extensions: [
+                (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
+                (NID_ext_key_usage, "serverAuth"), (NID_authority_key_identifier, "keyid:always"),
+                (NID_subject_alt_name, names.map(Self.alternative).joined(separator: ",")),
+            ])
+        let leaf = Leaf(certificate: certificate, key: leafKey, goodUntil: now + Self.leafDays / 2 * Self.day)
+        leaves.withLock { leaves in
+            if leaves.count >= Self.mostLeaves { leaves.removeAll() }
+            leaves[names[0]] = leaf
+        }
+        return leaf
+    }
+
+    /// Those of one domain share a certificate, so that a site with names without end has few.
+    static func names(for host: String) -> [String] {
+        guard let domain = PublicSuffixes.system.registrableDomain(of: host) else { return [host] }
+        let parent = host.utf8.count > domain.utf8.count ? String(host.drop { $0 != "." }.dropFirst()) : host
+        return [parent, "*." + parent]
+    }
+
+    private static func alternative(_ name: String) -> String {
+        if name.hasPrefix("[") { return "IP:" + name.dropFirst().dropLast() }
+        return (name.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) } ? "IP:" : "DNS:") + name
+    }
+}
+
+/// A key on the curve P-256. It does not change, so that any thread may use it.
+final class Key: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    init() throws(TLSError) {
+        guard let pointer = larder_tls_new_key() else { throw TLSError("make a key") }
+        self.pointer = pointer
+    }
+
+    /// Takes what it is given.
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { EVP_PKEY_free(pointer) }
+}
+
+/// A certificate that is signed. It does not change any more, so that any thread may use it.
+final class Certificate: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes what it is given.
+    init(_ pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { X509_free(pointer) }
+
+    /// - Parameter signer: nil for one that vouches for itself.
+    static func signed(
+        by signer: Credential?, key: Key, subject: String, from start: Int64, days: Int64,
+        extensions: [(kind: Int32, value: String)]
+    ) throws(TLSError) -> Certificate {
+        guard let pointer = X509_new() else { throw TLSError("make a certificate") }
+        let made = Certificate(pointer)
+        var serial = [UInt8](repeating: 0, count: 16)
+        var end = time_t(start + days * 86_400)
+        var start = time_t(start)
+        // Browsers refuse a second certificate of one issuer with the same number. It is positive.
+        guard RAND_bytes(&serial, Int32(serial.count)) == 1, made.setSerial([serial[0] & 0x7F | 0x40] + serial[1...]),
+            X509_set_version(pointer, 2) == 1,
+            X509_time_adj_ex(X509_getm_notBefore(pointer), 0, 0, &start) != nil,
+            X509_time_adj_ex(X509_getm_notAfter(pointer), 0, 0, &end) != nil,
+            X509_set_pubkey(pointer, key.pointer) == 1, let name = X509_get_subject_name(pointer),
+            X509_NAME_add_entry_by_txt(name, "O", MBSTRING_UTF8, "Larder", -1, -1, 0) == 1,
+            X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, subject, -1, -1, 0) == 1,
+            X509_set_issuer_name(pointer, signer.map { X509_get_subject_name($0.certificate.pointer) } ?? name) == 1
+        else { throw TLSError("make a certificate") }
+        for (kind, value) in extensions {
+            let issuer = signer?.certificate.pointer ?? pointer
+            guard larder_tls_add_extension(pointer, issuer, kind, value) == 1 else {
+                throw TLSError("make a certificate for \(subject)")
+            }
+        }
+        guard X509_sign(pointer, (signer?.key ?? key).pointer, EVP_sha256()) > 0 else {
+            throw TLSError("sign a certificate")
+        }
+        return made
+    }
+
+    private func setSerial(_ bytes: [UInt8]) -> Bool {
+        guard let number = BN_bin2bn(bytes, Int32(bytes.count), nil) else { return false }
+        defer { BN_free(number) }
+        return BN_to_ASN1_INTEGER(number, X509_get_serialNumber(pointer)) != nil
+    }
+
+    func pem() throws(TLSError) -> String {
+        try PEM.text("write the certificate") { PEM_write_bio_X509($0, pointer) }
+    }
+
+    /// `AB:CD:...`, of all of it.
+    var fingerprint: String {
+        var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        guard X509_digest(pointer, EVP_sha256(), &bytes, &count) == 1 else { return "" }
+        return bytes[..<Int(count)].map { String(0x100 | Int($0), radix: 16, uppercase: true).dropFirst() }
+            .joined(separator: ":")
+    }
+
+    func keyDigest() throws(TLSError) -> String {
+        var encoded: UnsafeMutablePointer<UInt8>?
+        let count = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(pointer), &encoded)
+        guard count > 0, let encoded else { throw TLSError("read the key of a certificate") }
+        defer { CRYPTO_free(encoded, #file, #line) }
+        var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var digestCount: UInt32 = 0
+        guard EVP_Digest(encoded, Int(count), &bytes, &digestCount, EVP_sha256(), nil) == 1 else {
+            throw TLSError("hash a key")
+        }
+        return Base64.encode(Array(bytes[..<Int(digestCount)]))
+    }
+}
+
+/// A certificate with its key.
+struct Credential: Sendable {
+    let certificate: Certificate
+    let key: Key
+
+    private static let years: Int64 = 10
+
+    /// One that may sign those of hosts, and nothing below them.
+    static func newAuthority() throws(TLSError) -> Credential {
+        let key = try Key()
+        let now = SystemClock.secondsSinceEpoch()
+        // Its name tells it from those of other stores, and from what was there before it.
+        let mark = String(UInt32.random(in: 0 ... .max), radix: 16)
+        let certificate = try Certificate.signed(
+            by: nil, key: key, subject: "Larder authority \(mark)", from: now - 86_400, days: 365 * years,
+            extensions: [
+                (NID_basic_constraints, "critical,CA:TRUE,pathlen:0"),
+                (NID_key_usage, "critical,keyCertSign,cRLSign"), (NID_subject_key_identifier, "hash"),
+                (NID_authority_key_identifier, "keyid:always"),
+            ])
+        return Credential(certificate: certificate, key: key)
+    }
+
+    private init(certificate: Certificate, key: Key) {
+        self.certificate = certificate
+        self.key = key
+    }
+
+    init(pem bytes: [UInt8], _ path: String) throws(TLSError) {
+        let advice = "remove it and have a new one made, which clients are to be told of"
+        ERR_clear_error()
+        guard let input = BIO_new_mem_buf(bytes, Int32(bytes.count)) else { throw TLSError("read \(path)") }
+        defer { BIO_free(input) }
+        guard let key = PEM_read_bio_PrivateKey(input, nil, nil, nil) else {
+            throw TLSError("read the key in \(path)", advice: advice)
+        }
+        self.key = Key(key)
+        guard let certificate = PEM_read_bio_X509(input, nil, nil, nil) else {
+            throw TLSError("read the certificate in \(path)", advice: advice)
+        }
+        self.certificate = Certificate(certificate)
+        guard X509_check_private_key(certificate, key) == 1 else {
+            throw TLSError("use \(path)", "its key is not its certificate's", advice: advice)
+        }
+    }
+
+    func pem() throws(TLSError) -> String {
+        try PEM.text("write the key") { PEM_write_bio_PrivateKey($0, key.pointer, nil, nil, 0, nil, nil) }
+            + certificate.pem()
+    }
+}
+
+private enum PEM {
+    static func text(_ doing: String, _ write: (OpaquePointer) -> Int32) throws(TLSError) -> String {
+        guard let output = BIO_new(BIO_s_mem()) else { throw TLSError(doing) }
+        defer { BIO_free(output) }
+        guard write(output) == 1 else { throw TLSError(doing) }
+        var bytes = [UInt8](repeating: 0, count: 8192)
+        let count = BIO_read(output, &bytes, Int32(bytes.count))
+        guard count > 0 else { throw TLSError(doing) }
+        return String(decoding: bytes[..<Int(count)], as: UTF8.self)
+    }
+}

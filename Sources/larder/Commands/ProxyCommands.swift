@@ -1,0 +1,231 @@
+internal import Glibc
+internal import LarderKit
+internal import System
+
+/// `larder proxy`
+enum ProxyCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            var options = try ServeCommand.options(arguments)
+            options.policy = try arguments.choice(.policy) ?? .protocol
+            let port = try arguments.number(.port, in: 0...65_535)
+            let service = try arguments.larder.proxy(
+                proxyOptions(arguments, port: UInt16(port)), serving: options,
+                memoryLimit: Int(clamping: try arguments.size(.memory)?.byteCount ?? 64 << 20))
+            let stop = Signals.shared.first()
+            terminal.say("The proxy is at http://localhost:\(service.proxyPort ?? 0) (Ctrl-C stops)")
+            await stop.requested()
+            service.stop()
+            if let traffic = service.traffic { terminal.say(summary(of: traffic)) }
+            return .done
+        }
+    }
+
+    static func proxyOptions(_ arguments: Arguments, port: UInt16) throws(UsageError) -> ProxyOptions {
+        var options = ProxyOptions()
+        options.port = port
+        options.site = arguments.text(.into)
+        options.login = arguments.text(.proxyUser)
+        options.untouched = arguments.texts(.untouched)
+        for text in arguments.texts(.connectPort) {
+            guard let port = Int(text), (0...65_535).contains(port) else {
+                throw arguments.wrong(.connectPort, "wants a number from 0 to 65535, not \"\(text)\"")
+            }
+            options.ports.append(port)
+        }
+        return options
+    }
+
+    static func summary(of traffic: ProxyTraffic) -> String {
+        var parts = ["\(traffic.answered) from the larder", "\(traffic.loaded) loaded, \(traffic.kept) of them kept"]
+        if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed untouched") }
+        if traffic.missedCount > 0 { parts.append("\(traffic.missedCount) missed") }
+        return parts.joined(separator: "; ")
+    }
+}
+
+/// `larder record -- COMMAND...` and `larder replay -- COMMAND...`
+enum RecordCommand {
+    static func record(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await run(arguments, terminal) { options, proxy in proxy.keepsEverything = true }
+    }
+
+    static func replay(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await run(arguments, terminal) { options, proxy in
+            options.policy = .offline
+            // Recorded POSTs are found as they were kept.
+            proxy.keepsEverything = true
+        }
+    }
+
+    private static func run(
+        _ arguments: Arguments, _ terminal: Terminal,
+        _ change: @escaping @Sendable (inout ServeOptions, inout ProxyOptions) -> Void
+    ) async -> ExitStatus {
+        await terminal.attempt {
+            var options = try ServeCommand.options(arguments)
+            options.policy = try arguments.choice(.policy) ?? .protocol
+            var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
+            change(&options, &proxy)
+            let larder = try arguments.larder
+            let service = try larder.proxy(proxy, serving: options)
+            let folder: TrustFolder
+            do { folder = try TrustFolder(larder.authority()) } catch {
+                service.stop()
+                throw error
+            }
+            let status = Self.run(
+                arguments.operands, folder.environment(ofProxyAt: service.proxyPort ?? 0), terminal)
+            service.stop()
+            folder.remove()
+            if let traffic = service.traffic { tell(traffic, terminal) }
+            guard let status else { return .unable }
+            fflush(nil)
+            // Whatever that is: it need not be one of ours.
+            _exit(status)
+        }
+    }
+
+    private static let mostNamed = 20
+
+    private static func tell(_ traffic: ProxyTraffic, _ terminal: Terminal) {
+        terminal.remark(ProxyCommand.summary(of: traffic))
+        for url in traffic.missed.prefix(mostNamed) { terminal.remark("missed \(url)") }
+        let more = traffic.missed.count - mostNamed
+        if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
+    }
+
+    /// The command's exit status, or 128 and the signal that ended it, as shells have it; nil when it did not start.
+    private static func run(
+        _ words: [String], _ environment: [String: String], _ terminal: Terminal
+    ) -> Int32? {
+        let arguments = words.map { strdup($0) } + [nil]
+        let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for text in arguments + settings { free(text) } }
+        var child: pid_t = 0
+        let code = posix_spawnp(&child, words[0], nil, nil, arguments, settings)
+        guard code == 0 else {
+            terminal.fail("cannot run \(words[0]): \(SystemError.text(of: code)); check its name, and put -- before it")
+            return nil
+        }
+        // A terminal tells both of Ctrl-C; what is sent to larder alone is passed on.
+        let running = child
+        Signals.shared.onFirst { kill(running, SIGTERM) }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0, errno == EINTR {}
+        let signal = status & 0x7F
+        return signal == 0 ? status >> 8 & 0xFF : 128 + signal
+    }
+}
+
+/// A folder with the files by which programs are told to trust a proxy's authority; gone when the command has ended.
+struct TrustFolder {
+    private let path: String
+    private var certificate: String { path + "/larder-ca.pem" }
+    private var bundle: String { path + "/bundle.pem" }
+
+    /// Where Debian, Red Hat and Alpine have those of the system.
+    private static let systemBundles = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem",
+    ]
+
+    init(_ authority: ProxyAuthority) throws(SystemError) {
+        let base = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(base)/larder-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw SystemError(errno, doing: "make a folder in", base) }
+        path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        do throws(SystemError) {
+            // Programs that change their user read it too; nothing in it is secret.
+            chmod(path, 0o755)
+            try WholeFile.replace(certificate, with: authority.certificate, mode: 0o644)
+            let system = Self.systemBundles.lazy.compactMap { try? WholeFile.read($0, atMost: 16 << 20) }.first ?? []
+            let all = String(decoding: system, as: UTF8.self) + "\n" + authority.certificate
+            try WholeFile.replace(bundle, with: all, mode: 0o644)
+            let own = getenv("HOME").flatMap {
+                try? WholeFile.read(String(cString: $0) + "/.wgetrc", atMost: 1 << 20)
+            }
+            let rules = own.map { String(decoding: $0, as: UTF8.self) + "\n" } ?? ""
+            try WholeFile.replace(path + "/wgetrc", with: rules + "ca_certificate = \(bundle)\n", mode: 0o644)
+            try WholeFile.replace(path + "/apt.conf", with: "Acquire::https::CAInfo \"\(bundle)\";\n", mode: 0o644)
+        } catch {
+            remove()
+            throw error
+        }
+    }
+
+    func remove() {
+        for name in ["larder-ca.pem", "bundle.pem", "wgetrc", "apt.conf"] { unlink("\(path)/\(name)") }
+        rmdir(path)
+    }
+
+    /// What a command is told; what it was told of other proxies does not hold.
+    func environment(ofProxyAt port: UInt16) -> [String: String] {
+        var values: [String: String] = [:]
+        var next = environ
+        while let entry = next.pointee {
+            let text = String(cString: entry)
+            if let equals = text.firstIndex(of: "=") {
+                values[String(text[..<equals])] = String(text[text.index(after: equals)...])
+            }
+            next += 1
+        }
+        for name in ["no_proxy", "NO_PROXY"] { values[name] = nil }
+        for name in ["http_proxy", "https_proxy", "all_proxy"] {
+            values[name] = "http://127.0.0.1:\(port)"
+            values[name.uppercased()] = "http://127.0.0.1:\(port)"
+        }
+        for name in [
+            "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO",
+            "AWS_CA_BUNDLE", "npm_config_cafile",
+        ] {
+            values[name] = bundle
+        }
+        values["NODE_EXTRA_CA_CERTS"] = certificate
+        values["NODE_USE_ENV_PROXY"] = "1"
+        if values["WGETRC"] == nil { values["WGETRC"] = path + "/wgetrc" }
+        if values["APT_CONFIG"] == nil { values["APT_CONFIG"] = path + "/apt.conf" }
+        return values
+    }
+}
+
+/// `larder ca`
+enum AuthorityCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let authority = try arguments.larder.authority()
+            if arguments.has(.pem) {
+                terminal.say(String(authority.certificate.dropLast()))
+            } else if arguments.has(.json) {
+                terminal.say(authority.json)
+            } else {
+                terminal.say(text(authority))
+            }
+            return .done
+        }
+    }
+
+    private static func text(_ authority: ProxyAuthority) -> String {
+        """
+        This larder's authority: SHA-256 \(authority.fingerprint)
+        Its key is in \(authority.file), which is nobody else's to read.
+
+        Write it down once, as larder-ca.pem:
+          larder ca --pem > larder-ca.pem
+
+        Then have those trust it that are to use the proxy:
+          Debian, Ubuntu    sudo cp larder-ca.pem /usr/local/share/ca-certificates/larder.crt
+                            sudo update-ca-certificates
+          Chromium, Chrome  certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n larder -i larder-ca.pem
+            for one run     --ignore-certificate-errors-spki-list=\(authority.keyDigest)
+          Firefox           certutil -d sql:PROFILE -A -t C,, -n larder -i larder-ca.pem
+          OpenSSL, Python   SSL_CERT_FILE=larder-ca.pem
+          requests          REQUESTS_CA_BUNDLE=larder-ca.pem
+          pip               pip --cert larder-ca.pem
+          curl              curl --cacert larder-ca.pem
+          git               git -c http.sslCAInfo=larder-ca.pem
+          Node              NODE_EXTRA_CA_CERTS=larder-ca.pem
+
+        larder record and larder replay tell the command that they run by themselves.
+        """
+    }
+}
