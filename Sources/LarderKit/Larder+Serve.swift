@@ -172,12 +172,15 @@ public struct ServeOptions: Sendable {
             }
             if proxy != nil, proxy?.login == nil, !known.isLoopback {
                 throw LarderError(
-                    .input, "a proxy that other machines reach is for those who have its login: --proxy-user USER:PASSWORD")
+                    .input,
+                    "a proxy that other machines reach is for those who have its login: --proxy-user USER:PASSWORD")
             }
             options.address = known
         }
-        options.rules = try CacheRules(texts: rules + (proxy?.keepsEverything == true ? ["** allowed", "** post"] : []))
-            .rules
+        options.rules = try CacheRules(
+            texts: rules + (proxy?.keepsEverything == true ? ["** allowed", "** post"] : [])
+        )
+        .rules
         options.site = proxy?.site
         if let login = proxy?.login, !login.utf8.contains(UInt8(ascii: ":")) {
             throw LarderError(.input, "the proxy's login lacks a password: write it like user:password")

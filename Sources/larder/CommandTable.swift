@@ -93,7 +93,7 @@ struct CommandEntry: Sendable {
             ], run: ServeCommand.run),
         CommandEntry(
             name: "proxy", operands: "", operandCount: 0...0,
-            summary: "keep what any program asks the network for, and answer it from the larder",
+            summary: "record what any program asks the network for, and answer it",
             examples: [
                 "larder proxy", "larder proxy --policy offline", "larder proxy --into ci --policy prefer-cache",
                 "larder proxy --listen 192.0.2.1 --proxy-user build:secret",
@@ -135,7 +135,7 @@ struct CommandEntry: Sendable {
             ], run: RecordCommand.replay),
         CommandEntry(
             name: "ca", operands: "", operandCount: 0...0,
-            summary: "show the authority that a proxy's clients have to trust, and how they do",
+            summary: "show the authority that the proxy's clients have to trust",
             examples: ["larder ca", "larder ca --pem > larder-ca.pem"],
             options: Option.authority,
             notes: [

@@ -339,7 +339,8 @@ extension Option {
 
     static let serve: [Option] =
         [
-            .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .policy, .rule.in(.general), .patience, .preloaded, .every, .base, .format,
+            .store, .port, .proxyPort, .proxyUser, .connectPort, .untouched, .atRoot, .listen, .policy,
+            .rule.in(.general), .patience, .preloaded, .every, .base, .format,
             .requisites, .verify, .memory, .maxSize, .noShim, .allowNetwork, .showPrivate, .quiet,
         ] + networkOptions + identityOptions
 }
@@ -364,10 +365,13 @@ extension Option {
     static let pem = Option(name: "--pem", value: nil, help: "print the certificate alone, in PEM")
 
     private static let ofProxy: [Option] =
-        [.into, .rule.in(.general), .maxSize, .memory, .connectPort, .untouched, .verify, .quiet]
+        [.into, .rule.in(.general), .maxSize, .memory, .untouched, .verify, .quiet]
         + networkOptions + identityOptions
     static let proxying: [Option] =
-        [.store, .port.otherwise("8081"), .policy.otherwise("protocol"), .listen, .proxyUser, .patience] + ofProxy
+        [
+            .store, .port.otherwise("8081"), .policy.otherwise("protocol"), .listen, .proxyUser, .connectPort,
+            .patience,
+        ] + ofProxy
     static let record: [Option] = [.store, .policy.otherwise("protocol")] + ofProxy
     static let replay: [Option] = [.store] + ofProxy.filter { ![.into, .maxSize].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]

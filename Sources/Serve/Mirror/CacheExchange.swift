@@ -242,10 +242,12 @@ struct CacheExchange {
             var timing = timing
             timing.add("load", ContinuousClock.now - start)
             if layout.isTransparent {
-                let reply = Reply(
+                var reply = Reply(
                     answer: loaded.answer, ownFields: loaded.ownFields, role: .cache, source: loaded.source,
                     isKept: loaded.isShared && loaded.source == .network)
-                return stream?.hasBegun == true ? slot.note(reply) : slot.give(reply)
+                guard let streamed = stream?.figures else { return slot.give(reply) }
+                reply.streamed = streamed
+                return slot.note(reply)
             }
             switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {
             case .given(let lines):

@@ -406,7 +406,8 @@ final class Exchange {
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
         // To a proxy's clients the field is a page's as well.
         if !request.isCrossOrigin, !layout.isTransparent || asker.kind == .person,
-            let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) }) {
+            let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
+        {
             return policy
         }
         return try rules().rules(for: url).policy(for: url) ?? loading.policy

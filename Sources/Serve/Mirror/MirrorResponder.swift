@@ -127,11 +127,13 @@ struct MirrorContext: Sendable {
 
     /// - Parameter proxy: what a proxy does beside; nil for a mirror.
     init(
-        _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier, tier: MemoryTier<Answer>,
+        _ options: MirrorOptions, port: UInt16, proxy: ProxyOptions? = nil, verifier: BodyVerifier,
+        tier: MemoryTier<Answer>,
         notes: ServingNotes?, loading: Loading?, seals: PageSeals
     ) {
         layout = OriginLayout(
-            port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil, allowsNetwork: options.allowsNetwork,
+            port: port, root: proxy == nil ? options.root.flatMap(RootOrigin.init) : nil,
+            allowsNetwork: options.allowsNetwork,
             isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
             isTransparent: proxy != nil, seals: seals)
         mayReachPrivate = proxy?.mayReachPrivate ?? false

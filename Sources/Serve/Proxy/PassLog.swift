@@ -63,9 +63,9 @@ package final class PassLog: Sendable {
     }
 
     func note(_ method: String, _ url: WebURL, _ reply: Reply, since start: ContinuousClock.Instant) {
-        note(
-            method, url.href, reply.answer.status, reply.source, reply.answer.bodyByteCount, isKept: reply.isKept,
-            since: start)
+        let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
+        let source = reply.streamed == nil ? reply.source : .network
+        note(method, url.href, status, source, byteCount, isKept: reply.isKept, since: start)
     }
 
     func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {

@@ -32,6 +32,8 @@ final class ReplyStream: LoadStream {
         /// Put into the mailbox and not taken out, and taken out and not sent.
         var waiting = 0
         var queued = 0
+        var status = 0
+        var byteCount = 0
         var isGone = false
         var wasFull = false
         var wake: (@Sendable () -> Void)?
@@ -58,12 +60,16 @@ final class ReplyStream: LoadStream {
     /// The head is on its way: no other reply counts any more.
     var hasBegun: Bool { started.load(ordering: .acquiring) }
 
+    /// What went out so far; nil before it has begun.
+    var figures: (status: Int, byteCount: Int)? { hasBegun ? state.withLock { ($0.status, $0.byteCount) } : nil }
+
     // MARK: - Whoever loads
 
     func begin(status: Int, fields: HTTPFields, byteCount: Int?) -> Bool {
         guard var head = decide(status, fields, byteCount), slot.begin() else { return false }
         let isChunked = byteCount == nil && takesChunks
         chunks.store(isChunked, ordering: .releasing)
+        state.withLock { $0.status = status }
         started.store(true, ordering: .releasing)
         if let byteCount {
             head += "Content-Length: \(byteCount)\r\n".utf8
@@ -86,7 +92,10 @@ final class ReplyStream: LoadStream {
 
     func take(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
-        state.withLock { $0.waiting += bytes.count }
+        state.withLock { state in
+            state.waiting += bytes.count
+            state.byteCount += bytes.count
+        }
         var piece: [UInt8] = []
         if chunks.load(ordering: .acquiring) {
             piece.reserveCapacity(bytes.count + 12)

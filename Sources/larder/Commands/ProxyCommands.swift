@@ -66,6 +66,8 @@ enum RecordCommand {
             var options = try ServeCommand.options(arguments)
             options.policy = try arguments.choice(.policy) ?? .protocol
             var proxy = try ProxyCommand.proxyOptions(arguments, port: 0)
+            // It is there for one command of the user's own.
+            proxy.ports = [0]
             change(&options, &proxy)
             let larder = try arguments.larder
             let service = try larder.proxy(proxy, serving: options)
@@ -102,8 +104,19 @@ enum RecordCommand {
         let arguments = words.map { strdup($0) } + [nil]
         let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in arguments + settings { free(text) } }
+        // Whatever larder itself does about signals is nothing to the command.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var (none, standard) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        sigemptyset(&standard)
+        sigaddset(&standard, SIGPIPE)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &standard)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var child: pid_t = 0
-        let code = posix_spawnp(&child, words[0], nil, nil, arguments, settings)
+        let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
             terminal.fail("cannot run \(words[0]): \(SystemError.text(of: code)); check its name, and put -- before it")
             return nil

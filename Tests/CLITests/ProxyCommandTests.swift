@@ -1,0 +1,180 @@
+import Glibc
+import TestOrigin
+import Testing
+
+/// `larder proxy`, `record`, `replay` and `ca`, with the programs that people have: curl, Python, git and pip.
+///
+/// The origin for https is `openssl s_server`, with an authority that only larder is told of.
+@Suite struct ProxyCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+    }
+
+    private var store: [String: String] { ["LARDER_STORE": home.file("s")] }
+
+    private func record(_ options: [String] = [], _ command: String...) throws -> Command.Ending {
+        try Command(["record"] + options + ["--"] + command, home: home, environment: store).wait()
+    }
+
+    private func replay(_ command: String...) throws -> Command.Ending {
+        try Command(["replay", "--"] + command, home: home, environment: store).wait()
+    }
+
+    @Test func `what a command loaded is given to it again when its server is gone`() throws {
+        let text = String(repeating: "jam ", count: 50_000)
+        origin.on("/a.txt", .file(text, type: "text/plain"))
+        let url = origin.url("/a.txt")
+        let first = try record([], "curl", "-sS", url)
+        #expect(first.status == 0, "\(first.errors)")
+        #expect(first.output == text)
+        #expect(first.errors.contains("1 loaded, 1 of them kept"))
+        origin.stop()
+        let second = try replay("curl", "-sS", url)
+        #expect(second.status == 0, "\(second.errors)")
+        #expect(second.output == text)
+        #expect(second.errors.contains("1 from the larder; 0 loaded"))
+    }
+
+    @Test func `what says that it is not to be kept is recorded all the same, and cookies are not`() throws {
+        origin.on("/secret") { _ in
+            OriginAnswer.file("mine", type: "text/plain").adding("Cache-Control", "no-store, private")
+                .adding("Set-Cookie", "session=4711")
+        }
+        let first = try record([], "curl", "-sSi", origin.url("/secret"))
+        #expect(first.output.contains("session=4711"))
+        origin.stop()
+        let second = try replay("curl", "-sSi", origin.url("/secret"))
+        #expect(second.output.hasSuffix("mine"))
+        #expect(!second.output.contains("4711"))
+        #expect(second.output.contains("Cache-Control: no-store, private"))
+    }
+
+    @Test func `a POST is answered by what the same POST was answered`() throws {
+        origin.on("/api") { request in
+            .file("you said \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
+        }
+        for word in ["plum", "quince"] {
+            #expect(try record([], "curl", "-sS", "-d", word, origin.url("/api")).output == "you said \(word)")
+        }
+        origin.stop()
+        #expect(try replay("curl", "-sS", "-d", "plum", origin.url("/api")).output == "you said plum")
+        let missed = try replay("curl", "-sS", "-f", "-d", "fig", origin.url("/api"))
+        #expect(missed.status == 22)
+        #expect(missed.errors.contains("missed POST \(origin.url("/api"))"))
+    }
+
+    @Test func `the exit status is the command's, and a signal's as shells have it`() throws {
+        #expect(try record([], "sh", "-c", "exit 7").status == 7)
+        #expect(try replay("sh", "-c", "kill -TERM $$").status == 128 + 15)
+        let missing = try record([], "/nonexistent/program")
+        #expect(missing.status == 3)
+        #expect(missing.errors.contains("cannot run /nonexistent/program"))
+    }
+
+    @Test func `clients of https get certificates that they trust, for names and for addresses`() throws {
+        let server = try SecureOrigin(home, files: ["a.txt": "over TLS"])
+        defer { server.stop() }
+        let options = ["--ca", server.authority, "--resolve", "pantry.test:\(server.port):127.0.0.1"]
+        for host in ["pantry.test", "127.0.0.1"] {
+            let url = "https://\(host):\(server.port)/a.txt"
+            let first = try record(options, "curl", "-sS", url)
+            #expect(first.output == "over TLS", "\(first.errors)")
+            // As strict as Python gets: it wants key identifiers and critical constraints.
+            let script = """
+                import ssl, sys, urllib.request
+                context = ssl.create_default_context()
+                context.verify_flags |= ssl.VERIFY_X509_STRICT
+                print(urllib.request.urlopen(sys.argv[1], context=context).read().decode(), end="")
+                """
+            let second = try replay("python3", "-c", script, url)
+            #expect(second.output == "over TLS", "\(second.errors)")
+        }
+    }
+
+    @Test func `a server whose certificate nobody vouches for is not taken`() throws {
+        let server = try SecureOrigin(home, files: ["a.txt": "over TLS"])
+        defer { server.stop() }
+        let ending = try record(
+            [], "curl", "-sS", "-f", "https://127.0.0.1:\(server.port)/a.txt")
+        #expect(ending.status == 22)
+        #expect(ending.output.isEmpty)
+    }
+
+    @Test func `git clones what was cloned before`() throws {
+        let script = """
+            set -e; cd \(home.path); git init -q made; cd made
+            git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one
+            echo jam > jar; git add jar
+            git -c user.name=a -c user.email=a@example.com commit -q -m two
+            git clone -q --bare . \(home.path)/site/made.git; cd \(home.path)/site/made.git; git update-server-info
+            """
+        #expect(mkdir(home.file("site"), 0o700) == 0)
+        let made = try ChildProcess(
+            "/bin/sh", ["-c", script], environment: ["PATH": "/usr/bin:/bin", "HOME": home.path])
+        #expect(made.wait().status == 0)
+        origin.serve(folder: home.file("site"))
+        let first = try record([], "git", "clone", "-q", origin.url("/made.git"), home.file("one"))
+        #expect(first.status == 0, "\(first.errors)")
+        origin.stop()
+        let second = try replay("git", "clone", "-q", origin.url("/made.git"), home.file("two"))
+        #expect(second.status == 0, "\(second.errors)")
+        #expect(home.names(in: "two").contains("jar"))
+    }
+
+    @Test func `the authority stays the same, and its key is nobody else's`() throws {
+        let first = try Command(["ca", "--pem"], home: home, environment: store).wait()
+        #expect(first.output.hasPrefix("-----BEGIN CERTIFICATE-----"))
+        #expect(try Command(["ca", "--pem"], home: home, environment: store).wait().output == first.output)
+        var status = stat()
+        #expect(stat(home.file("s/authority.pem"), &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try Command(["ca"], home: home, environment: store).wait().output.contains("SSL_CERT_FILE"))
+    }
+
+    @Test func `a proxy for other machines wants a login`() throws {
+        let ending = try Command(["proxy", "--port", "0", "--listen", "*"], home: home, environment: store).wait()
+        #expect(ending.status == 2)
+        #expect(ending.errors.contains("--proxy-user USER:PASSWORD"))
+    }
+}
+
+/// An https server for the names `pantry.test` and `127.0.0.1`, by `openssl s_server`.
+private struct SecureOrigin {
+    let port: Int
+    let authority: String
+    private let server: ChildProcess
+
+    init(_ home: TemporaryFolder, files: [String: String]) throws {
+        let folder = home.file("secure")
+        #expect(mkdir(folder, 0o700) == 0)
+        for (name, text) in files { try home.write(text, to: "secure/\(name)") }
+        authority = home.file("secure.pem")
+        let environment = ["PATH": "/usr/bin:/bin"]
+        let made = try ChildProcess(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
+                home.file("secure.key"), "-out", authority, "-days", "2", "-subj", "/CN=pantry.test", "-addext",
+                "subjectAltName=DNS:pantry.test,IP:127.0.0.1",
+            ], environment: environment)
+        #expect(made.wait().status == 0)
+        server = try ChildProcess(
+            "/bin/sh",
+            [
+                "-c", "cd \"$0\" && exec openssl s_server -accept 127.0.0.1:0 -cert \"$1\" -key \"$2\" -WWW", folder,
+                authority, home.file("secure.key"),
+            ], environment: environment)
+        // "ACCEPT 127.0.0.1:40123"
+        let told = server.read(until: "127.0.0.1:") + server.read(until: "\n")
+        port = try #require(told.split(separator: ":").last.flatMap { Int($0.filter(\.isNumber)) })
+    }
+
+    func stop() {
+        server.signal(SIGKILL)
+        _ = server.wait()
+    }
+}

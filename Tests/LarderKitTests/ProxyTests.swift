@@ -1,0 +1,249 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+/// A proxy, a server behind it and a client of bytes in front of it.
+@Suite struct ProxyTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: folder.file("larder"))
+    }
+
+    private func proxying(
+        _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
+        _ use: (RawClient, MirrorService) throws -> Void
+    ) throws {
+        var options = ServeOptions()
+        options.policy = policy
+        var proxy = ProxyOptions()
+        proxy.port = 0
+        proxy.ports = [origin.port]
+        (proxy.login, proxy.untouched) = (login, untouched)
+        let service = try larder.proxy(proxy, serving: options, threads: 1)
+        defer { service.stop() }
+        try use(RawClient(port: Int(try #require(service.proxyPort))), service)
+    }
+
+    private var host: String { "127.0.0.1:\(origin.port)" }
+
+    private func connected(_ client: RawClient, to host: String? = nil) throws {
+        let host = host ?? self.host
+        try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        #expect(try client.response(toHead: true).status == 200)
+    }
+
+    @Test func `bodies and fields go out as they came, in a tunnel too`() throws {
+        let page = "<base href=http://elsewhere.test/><link rel=stylesheet href=\"http://elsewhere.test/a.css\">"
+        origin.on(
+            "/page",
+            .page(page).adding("Content-Security-Policy", "default-src 'self'").adding("X-Own", "as it is")
+                .adding("Strict-Transport-Security", "max-age=1").adding("Set-Cookie", "a=b; Path=/; Secure"))
+        try proxying { (client, _) throws in
+            for isTunnel in [false, true] {
+                if isTunnel { try connected(client) }
+                let answer = try client.get(isTunnel ? "/page" : origin.url("/page"), host: host)
+                #expect(answer.status == 200)
+                #expect(answer.text == page)
+                #expect(answer["Content-Security-Policy"] == "default-src 'self'")
+                #expect(answer["X-Own"] == "as it is")
+                #expect(answer["Strict-Transport-Security"] == "max-age=1")
+                #expect(answer["Larder"] == nil)
+                #expect(answer["Server-Timing"] == nil)
+                #expect(answer["X-DNS-Prefetch-Control"] == nil)
+            }
+        }
+    }
+
+    @Test func `the server gets the client's fields, without those between neighbours`() throws {
+        origin.on("/a", .page("a"))
+        try proxying(.reload) { (client, _) throws in
+            let fields = [
+                ("User-Agent", "jam/1"), ("Cookie", "a=b"), ("Authorization", "Bearer x"),
+                ("Proxy-Connection", "close"),
+                ("Connection", "keep-alive, X-Hop"), ("X-Hop", "1"), ("X-End", "2"), ("Proxy-Authorization", "Basic x"),
+            ]
+            _ = try client.get(origin.url("/a"), host: host, fields: fields)
+            let asked = try #require(origin.requests.last)
+            #expect(asked["User-Agent"] == "jam/1")
+            #expect(asked["Cookie"] == "a=b")
+            #expect(asked["Authorization"] == "Bearer x")
+            #expect(asked["X-End"] == "2")
+            #expect(asked["X-Hop"] == nil)
+            #expect(asked["Proxy-Connection"] == nil)
+            #expect(asked["Proxy-Authorization"] == nil)
+            // Who says nothing of itself is nobody.
+            _ = try client.get(origin.url("/a"), host: host)
+            #expect(origin.requests.last?["User-Agent"] == nil)
+            #expect(origin.requests.last?["Accept"] == nil)
+            #expect(origin.requests.last?["Accept-Encoding"] == "identity")
+        }
+    }
+
+    @Test func `what a tunnel is for, and nothing else, is asked for in it`() throws {
+        origin.on("/a", .page("a"))
+        try proxying { (client, _) throws in
+            try connected(client)
+            #expect(try client.get("/a", host: "other.test").status == 421)
+            #expect(try client.get("/a", host: host).text == "a")
+        }
+    }
+
+    @Test(arguments: [
+        ("CONNECT 127.0.0.1:25 HTTP/1.1\r\nHost: 127.0.0.1:25\r\n\r\n", 403),
+        ("CONNECT 127.0.0.1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
+        ("CONNECT user@127.0.0.1:443 HTTP/1.1\r\nHost: 127.0.0.1:443\r\n\r\n", 400),
+        ("CONNECT http://127.0.0.1:443/ HTTP/1.1\r\nHost: 127.0.0.1:443\r\n\r\n", 400),
+        ("CONNECT [::1]:99999 HTTP/1.1\r\nHost: [::1]\r\n\r\n", 400),
+        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nContent-Length: 3\r\n\r\nabc", 400),
+        ("CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
+        ("GET ftp://a.test/a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
+        ("GET http://user:pass@a.test/a HTTP/1.1\r\nHost: a.test\r\n\r\n", 400),
+        ("GET http://a.test/a HTTP/1.1\r\nHost: a.test\r\nHost: b.test\r\n\r\n", 400),
+        (
+            "POST http://a.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400
+        ),
+        ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST http://a.test/ HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na", 400),
+    ])
+    func `what could be meant in two ways, or leads where nobody should, is refused`(request: String, status: Int)
+        throws
+    {
+        try proxying { (client, _) throws in
+            try client.send(request)
+            #expect(try client.response().status == status)
+        }
+    }
+
+    @Test func `without a server what passed is there, and what did not is missed and says so`() throws {
+        origin.on("/a", .page("kept"))
+        try proxying { (client, _) throws in _ = try client.get(origin.url("/a"), host: host) }
+        origin.stop()
+        try proxying(.offline) { (client, service) throws in
+            #expect(try client.get(origin.url("/a"), host: host).text == "kept")
+            #expect(try client.get(origin.url("/a?_=1795365914693"), host: host).text == "kept")
+            let missed = try client.get(origin.url("/b"), host: host)
+            #expect(missed.status == 504)
+            #expect(missed["Larder"] == "miss")
+            let head = try client.get(origin.url("/a"), method: "HEAD", host: host)
+            #expect(head["Content-Length"] == "4")
+            let part = try client.get(origin.url("/a"), host: host, fields: [("Range", "bytes=1-2")])
+            #expect(part.status == 206)
+            #expect(part.text == "ep")
+            #expect(service.traffic?.missed == [origin.url("/b")])
+            #expect(service.traffic?.answered == 4)
+        }
+    }
+
+    @Test func `a proxy with a login is for those who have it`() throws {
+        origin.on("/a", .page("a"))
+        try proxying(.protocol, login: "jam:pot") { (client, _) throws in
+            #expect(try client.get(origin.url("/a"), host: host).status == 407)
+            let right = ("Proxy-Authorization", "Basic amFtOnBvdA==")
+            #expect(try client.get(origin.url("/a"), host: host, fields: [right]).text == "a")
+            try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            #expect(try client.response().status == 407)
+        }
+    }
+
+    @Test func `what has no end goes out as it comes, and ends with its client`() throws {
+        origin.on("/events", .endless("data: jam\n\n", type: "text/event-stream").dripping(11, every: .milliseconds(5)))
+        try proxying { (client, _) throws in
+            try client.send("GET \(origin.url("/events")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            let head = try client.response(toHead: true)
+            #expect(head.status == 200)
+            #expect(head["Transfer-Encoding"] == "chunked")
+        }
+    }
+
+    @Test func `what is cut off on the way does not look whole`() throws {
+        origin.on(
+            "/cut", .file([UInt8](repeating: 7, count: 600_000), type: "application/x-jam").truncated(after: 400_000))
+        try proxying { (client, _) throws in
+            try client.send("GET \(origin.url("/cut")) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            let whole = try? client.response()
+            #expect(whole == nil)
+        }
+        try proxying(.offline) { (client, _) throws in
+            let missed = try client.get(origin.url("/cut"), host: host)
+            #expect(missed.status == 504)
+        }
+    }
+
+    @Test func `a long body is kept while it goes out`() throws {
+        let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        origin.on("/long", .file(body, type: "application/x-jam"))
+        origin.on("/chunked", .file(body, type: "application/x-jam").chunked())
+        for policy in [CachePolicy.protocol, .offline] {
+            try proxying(policy) { (client, _) throws in
+                for path in ["/long", "/chunked"] {
+                    let answer = try client.get(origin.url(path), host: host)
+                    #expect(answer.body == body)
+                }
+            }
+        }
+    }
+
+    @Test func `its own pages are not for others' pages`() throws {
+        try proxying { (client, service) throws in
+            let own = "localhost:\(try #require(service.proxyPort))"
+            #expect(try client.get("/", host: own).text.contains("Larder's proxy"))
+            #expect(try client.get("http://\(own)/passes.json", host: own).text == "[]")
+            let certificate = try client.get("/larder-ca.pem", host: own).text
+            #expect(certificate == (try larder.authority().certificate))
+            for fields in [[("Origin", "http://evil.test")], [("Sec-Fetch-Site", "cross-site")]] {
+                #expect(try client.get("/passes.json", host: own, fields: fields).status == 403)
+            }
+            // Some other name may be made to lead here.
+            #expect(try client.get("/passes.json", host: "rebound.test:\(service.proxyPort ?? 0)").status == 400)
+        }
+    }
+
+    @Test func `a page of another host does not get at this machine by the proxy`() throws {
+        origin.on("/a", .page("a"))
+        try proxying { (client, _) throws in
+            let fields = [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")]
+            #expect(try client.get(origin.url("/a"), host: host, fields: fields).status == 502)
+            #expect(origin.requests.isEmpty)
+            #expect(try client.get(origin.url("/a"), host: host).text == "a")
+        }
+    }
+
+    @Test func `what is spoken in another way than HTTP passes, or is refused where nobody is asked`() throws {
+        origin.on(
+            "/ws", .raw(Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\nConnection: Upgrade\r\n\r\nhi".utf8))
+        )
+        let fields = [("Connection", "Upgrade"), ("Upgrade", "jam")]
+        try proxying { (client, _) throws in
+            let answer = try client.get(origin.url("/ws"), host: host, fields: fields)
+            #expect(answer.status == 101)
+            #expect(answer["Upgrade"] == "jam")
+            #expect(origin.requests.last?["Upgrade"] == "jam")
+        }
+        try proxying(.offline) { (client, _) throws in
+            let refused = try client.get(origin.url("/ws"), host: host, fields: fields)
+            #expect(refused.status == 504)
+        }
+    }
+
+    @Test func `what is asked for in a tunnel that is left untouched is between the client and its host`() throws {
+        origin.on("/a", .page("a"))
+        try proxying(.protocol, untouched: ["127.0.0.1"]) { (client, service) throws in
+            try connected(client)
+            #expect(try client.get("/a", host: "whatever.test").text == "a")
+            #expect(origin.requests.last?["Host"] == "whatever.test")
+        }
+        try proxying(.offline, untouched: ["127.0.0.1"]) { (client, _) throws in
+            try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            #expect(try client.response().status == 504)
+        }
+    }
+}

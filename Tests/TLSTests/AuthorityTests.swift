@@ -1,0 +1,65 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import TLS
+
+@Suite struct AuthorityTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    @Test(arguments: [
+        ("example.com", ["example.com", "*.example.com"]),
+        ("www.example.com", ["example.com", "*.example.com"]),
+        ("a.b.example.co.uk", ["b.example.co.uk", "*.b.example.co.uk"]),
+        ("localhost", ["localhost"]), ("co.uk", ["co.uk"]), ("127.0.0.1", ["127.0.0.1"]), ("[::1]", ["[::1]"]),
+    ])
+    func `hosts of one domain share a certificate, public suffixes do not`(host: String, names: [String]) {
+        #expect(Authority.names(for: host) == names)
+    }
+
+    @Test(arguments: [
+        "www.example.com", "127.0.0.1", "[::1]", "localhost", String(repeating: "a", count: 60) + ".jam.test",
+    ])
+    func `OpenSSL at its strictest takes a leaf`(host: String) throws {
+        let authority = try Authority.open(in: folder.path)
+        let leaf = try authority.leaf(for: host, now: Int64(time(nil)))
+        let own = try folder.write(authority.certificate, to: "ca.pem")
+        let shown = try folder.write(try leaf.certificate.pem(), to: "leaf.pem")
+        let bare = host.filter { $0 != "[" && $0 != "]" }
+        let isAddress = host.hasPrefix("[") || host == "127.0.0.1"
+        let openssl = try ChildProcess(
+            "/usr/bin/openssl",
+            [
+                "verify", "-x509_strict", "-purpose", "sslserver", isAddress ? "-verify_ip" : "-verify_hostname", bare,
+                "-CAfile", own, shown,
+            ])
+        let ending = openssl.wait()
+        #expect(ending.status == 0, "\(ending.errors)")
+    }
+
+    @Test func `an authority is opened again as it was, also by two at once`() throws {
+        let first = try Authority.open(in: folder.path)
+        #expect(try Authority.open(in: folder.path).fingerprint == first.fingerprint)
+        var status = stat()
+        #expect(stat(folder.file("authority.pem"), &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test func `a leaf is used again until half of its time is over`() throws {
+        let authority = try Authority.open(in: folder.path)
+        let now = Int64(time(nil))
+        let first = try authority.leaf(for: "a.example.com", now: now)
+        #expect(try authority.leaf(for: "b.example.com", now: now).certificate === first.certificate)
+        #expect(try authority.leaf(for: "a.example.com", now: now + 20 * 86_400).certificate !== first.certificate)
+    }
+
+    @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nbm8=\n-----END PRIVATE KEY-----\n", "jam"])
+    func `a damaged file says what to do`(text: String) throws {
+        try folder.write(text, to: "authority.pem")
+        let error = #expect(throws: TLSError.self) { try Authority.open(in: folder.path) }
+        #expect(error?.description.contains("authority.pem") == true)
+        #expect(error?.description.contains("remove it") == true)
+    }
+}
