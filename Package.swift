@@ -63,7 +63,7 @@ let package = Package(
         tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Serve", "LarderKit"]),
         tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "LarderKit"]),
         tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "LarderKit", "larder"]),
-        tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
+        tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),
 
         .executableTarget(
             name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],

@@ -45,6 +45,29 @@ def larder_binary():
     return None
 
 
+def processes(leader):
+    """A process and its children."""
+    children = open(f"/proc/{leader}/task/{leader}/children").read().split()
+    return [leader, *map(int, children)]
+
+
+def peak_memory(leader):
+    total = 0
+    for number in processes(leader):
+        for line in open(f"/proc/{number}/status"):
+            if line.startswith("VmHWM:"):
+                total += int(line.split()[1]) * 1024
+    return total
+
+
+def cpu_seconds(leader):
+    ticks = 0
+    for number in processes(leader):
+        fields = open(f"/proc/{number}/stat").read().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def stop_on_terminate():
     """Makes SIGTERM and SIGHUP unwind like Ctrl-C, so that everything is cleaned up."""
 

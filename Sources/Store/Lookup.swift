@@ -14,7 +14,7 @@ extension StoreReader {
         _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules()
     ) throws(StoreError) -> FoundResponse? {
         let busters = rules.busters(of: url)
-        let dropsQuery = rules.dropsQuery(of: url)
+        let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
         for candidate in LookupCandidate.all(for: url, busters: busters, dropsQuery: dropsQuery) {
             guard let response = try response(for: candidate.url.href, request: request, fields: fields)
             else {
@@ -24,7 +24,7 @@ extension StoreReader {
             return FoundResponse(response: response, change: candidate.change)
         }
         let version = try findVersion(of: url, request: request, fields: fields) {
-            LookupCandidate.common(of: $0, busters: busters, dropsQuery: dropsQuery)
+            LookupCandidate.common(of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
         if let version { return version }
         return try findSearchPage(for: url, request: request, fields: fields)

@@ -24,8 +24,10 @@ final class Chromium {
     /// - Parameters:
     ///   - names: a pattern of hosts that stand on loopback: `*.example`.
     ///   - secureOrigins: taken for safe places as those of https are, for service workers and `Secure` cookies.
+    ///   - proxy: the port of a proxy that is asked for everything, and the digest of its authority's key.
     init(
-        viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil, secureOrigins: [String] = []
+        viewport: Viewport = Viewport(), prefersDark: Bool = false, names: String? = nil, secureOrigins: [String] = [],
+        proxy: (port: UInt16, keyDigest: String)? = nil
     ) throws(ChromiumError) {
         self.viewport = viewport
         self.prefersDark = prefersDark
@@ -34,7 +36,6 @@ final class Chromium {
             // Names other than loopback do not resolve, and no proxy of the environment is asked.
             "--host-resolver-rules=\(names.map { "MAP \($0) 127.0.0.1 , " } ?? "")MAP * ~NOTFOUND"
                 + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
-            "--no-proxy-server",
             // Whatever a fresh browser would do of itself.
             "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
             "--disable-component-update",
@@ -46,6 +47,14 @@ final class Chromium {
             "--font-render-hinting=none",
             "--force-device-scale-factor=1", "--lang=en-US", "--disable-dev-shm-usage",
         ]
+        if let proxy {
+            arguments += [
+                "--proxy-server=http://127.0.0.1:\(proxy.port)", "--proxy-bypass-list=<-loopback>",
+                "--ignore-certificate-errors-spki-list=\(proxy.keyDigest)", "--disable-quic",
+            ]
+        } else {
+            arguments.append("--no-proxy-server")
+        }
         if !secureOrigins.isEmpty {
             let origins = secureOrigins.joined(separator: ",")
             arguments.append("--unsafely-treat-insecure-origin-as-secure=\(origins)")

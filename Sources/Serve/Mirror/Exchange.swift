@@ -156,7 +156,7 @@ final class Exchange {
         let look = try look()
         let finder = CopyFinder(reader: look.reader, fields: AnswerFields(layout: layout))
         let body = request.body
-        let key = RequestKey(method: request.method, body: body.span)
+        let key = RequestKey(method: request.method, body: body.span, type: fields.contentType)
         let rules = try rules()
         // What is required now says nothing of earlier visits.
         let required = key == .get && layout.visit == nil ? try responder.required(addresses, look) : nil

@@ -210,8 +210,10 @@ final class LoadedKeeper {
         _ now: HTTPDate
     ) throws(StoreError) {
         var fields = entry.fields
-        // One client's.
+        // One client's: that there was one is all that stays.
+        let cookies = fields.all("Set-Cookie")
         fields.remove("Set-Cookie")
+        for cookie in cookies { fields.append("Set-Cookie", "\(cookie.prefix { $0 != "=" && $0 != ";" })=(withheld)") }
         var new = NewResponse(
             href: job.request.url.withoutFragment.href, referrer: nil, status: entry.status,
             role: job.held?.role ?? (job.request.fields.isNavigation ? 0 : 1), fields: fields.block,

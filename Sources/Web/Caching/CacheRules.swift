@@ -11,6 +11,8 @@ package struct CacheRules: Sendable {
         package var dropsQuery: Bool?
         /// Parameters that tell versions of one thing apart, beside those that are known to.
         package var versions: [String]?
+        /// Whether the order of a query's parameters says nothing of what is asked for.
+        package var ignoresOrder: Bool?
         /// Whether what a POST was answered is kept, for the same POST.
         package var keepsPosts: Bool?
         /// Which answers are not kept; nil where the rule says nothing of it.
@@ -85,6 +87,8 @@ package struct CacheRules: Sendable {
         return busters
     }
 
+    package func ignoresOrder(of url: WebURL) -> Bool { first(\.ignoresOrder, url, nil) ?? false }
+
     package func keepsPosts(to url: WebURL) -> Bool { first(\.keepsPosts, url, nil) ?? false }
 
     /// The rule that says that the answer is not kept.
@@ -127,7 +131,8 @@ extension CacheRules.Rule {
     /// `type=` names a media type, `max-age=` the least lifetime and `max-age=!` the exact one in seconds,
     /// `allowed`, `memory-only` and `not-allowed` the storage, `policy=` one of the eight policies;
     /// `no-query` lets an answer without the query, or with another one, stand in; `version=rev,build` names
-    /// parameters that tell versions apart, any of which stands in for the others; `post` keeps what a POST
+    /// parameters that tell versions apart, any of which stands in for the others; `any-order` lets the same
+    /// parameters in another order stand in; `post` keeps what a POST
     /// was answered, for the same POST. `refuse` keeps no answer that matches and, with `status=`,
     /// `larger-than=`, `smaller-than=` and `text=`, is so as well; in a text `%20` stands for a space.
     package init(_ text: String) throws(Mistake) {
@@ -144,7 +149,7 @@ extension CacheRules.Rule {
         if refusal != nil { refusal = conditions } else if let lastCondition { throw .setting(lastCondition) }
         guard
             lifetime != nil || storage != nil || policy != nil || dropsQuery != nil || keepsPosts != nil
-                || versions != nil || refusal != nil
+                || versions != nil || refusal != nil || ignoresOrder != nil
         else {
             throw .nothingSet
         }
@@ -177,6 +182,9 @@ extension CacheRules.Rule {
             let names = value.utf8.split(separator: UInt8(ascii: ",")).map { HTTPGrammar.lowercased($0) }
             versions = names
             return !names.isEmpty
+        case ("any-order", nil):
+            ignoresOrder = true
+            return true
         case ("post", nil):
             keepsPosts = true
             return true

@@ -18,6 +18,8 @@ package struct LookupCandidate: Sendable, Hashable {
         package static let query = Change(rawValue: 8)
         /// Without the query, which the page reads by itself: a static page that searches.
         package static let search = Change(rawValue: 16)
+        /// With the parameters of the query in another order.
+        package static let order = Change(rawValue: 32)
 
         package var description: String {
             var words: [String] = []
@@ -26,6 +28,7 @@ package struct LookupCandidate: Sendable, Hashable {
             if contains(.busters) { words.append("cache-busters") }
             if contains(.query) { words.append("query") }
             if contains(.search) { words.append("search") }
+            if contains(.order) { words.append("order") }
             return words.isEmpty ? "exact" : words.joined(separator: "+")
         }
     }
@@ -37,11 +40,15 @@ package struct LookupCandidate: Sendable, Hashable {
     /// the parameters that say nothing of what is asked for, or without the query where a rule says so. Nil
     /// where nothing says that there are any.
     package static func common(
-        of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false
+        of asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, ignoresOrder: Bool = false
     ) -> (url: WebURL, change: Change)? {
         let url = asked.withoutFragment
         if dropsQuery { return url.replacingQuery(nil).map { ($0, .query) } }
-        return busters.stripped(url).map { ($0, .busters) }
+        let stripped = busters.stripped(url)
+        guard ignoresOrder, let sorted = (stripped ?? url).withSortedQuery else {
+            return stripped.map { ($0, .busters) }
+        }
+        return (sorted, stripped == nil ? .order : [.busters, .order])
     }
 
     /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the
@@ -220,6 +227,14 @@ extension WebURL {
     /// The same with another query, or none; without a fragment.
     package func replacingQuery(_ query: String?) -> WebURL? {
         WebURL(beforeTarget + path + (query.map { "?" + $0 } ?? ""))
+    }
+
+    /// The same with the parameters of its query in the order of their bytes; nil where there are fewer than two.
+    fileprivate var withSortedQuery: WebURL? {
+        let parameters = query?.utf8.split(separator: 0x26).map { Array($0) } ?? []
+        guard parameters.count > 1 else { return nil }
+        let sorted = parameters.sorted { $0.lexicographicallyPrecedes($1) }
+        return replacingQuery(HTTPGrammar.text(Array(sorted.joined(separator: [0x26]))))
     }
 
     /// The same by http for https, and by https for http; nil where a port of its own ties it to its scheme.

@@ -46,6 +46,14 @@ package struct VaryKey: Sendable, Hashable {
         return VaryKey(names: names, request: request)
     }
 
+    /// FNV-1a.
+    private static func hashed(_ elements: [some StringProtocol]) -> String {
+        let hash = elements.joined(separator: ",").utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
+            ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+        }
+        return "#" + String(hash, radix: 16)
+    }
+
     /// The value of a field with what makes no difference made equal: repetition, space around commas, and in
     /// the fields of content negotiation case, order, inner space and a weight of 1 too. Nil when the request
     /// lacks the field.
@@ -56,6 +64,8 @@ package struct VaryKey: Sendable, Hashable {
         case "accept-encoding", "accept-language", "accept-charset":
             elements = elements.map { weighted(HTTPGrammar.lowercased($0.utf8)) }.sorted()
         case "accept": elements = elements.map(weighted).sorted()
+        // A secret is told apart, and not kept.
+        case "cookie", "authorization": elements = [hashed(elements)]
         default: break
         }
         // A line of the key is one line, whatever came in a value.

@@ -141,8 +141,10 @@ struct HelpTopic: Sendable {
               no-query           what is not held may be answered by the same without its query, or with another
               version=NAMES      these parameters (with commas between) tell versions apart, as v, ver, _ and t do by
                                  themselves: what is not held may be answered by another version of it
-              post               what a POST was answered is kept, and answers the same POST (method, URL and body) where
-                                 the policy shows what is held; nothing else that changes something ever is
+              any-order          what is not held may be answered by the same parameters in another order
+              post               what a POST was answered is kept, and answers the same POST (method, URL and body, of
+                                 JSON the value) where the policy shows what is held; nothing else that changes
+                                 something ever is
               refuse             what comes and matches is not kept, and what was held before stays; with
                                  status=N, larger-than=SIZE, smaller-than=SIZE or text=WORDS only what is so as well.
                                  WORDS stand in the first 4 kB; %20 is a space. k, M and G are powers of 1000
