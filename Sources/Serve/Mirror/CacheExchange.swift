@@ -101,7 +101,8 @@ struct CacheExchange {
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
         let body = request.body
-        let key = isRead || !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
+        let key =
+            isRead || !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
         if isRead || isRecorded {
             copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
