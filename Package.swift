@@ -39,10 +39,16 @@ let package = Package(
         room("Fetch", ["System", "Web", "CCurl", "CCodings"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("Crawl", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"]),
-        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "CLinux"]),
-        room("LarderKit", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"]),
+        room("Reports", ["System", "Web", "Digest", "Store"]),
+        room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "Reports", "CLinux"]),
+        room(
+            "LarderKit",
+            [
+                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Check", "Serve",
+            ]),
         .executableTarget(
-            name: "larder", dependencies: ["System", "LarderKit"],
+            name: "larder", dependencies: ["System", "Web", "Reports", "LarderKit"],
             resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")], swiftSettings: settings),
 
         .target(name: "TestOrigin", dependencies: ["Web"], path: "Tests/TestOrigin", swiftSettings: settings),
@@ -55,9 +61,11 @@ let package = Package(
         tests("FetchTests", ["System", "Web", "Fetch"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
-        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Serve", "LarderKit"]),
-        tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "LarderKit"]),
-        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "LarderKit", "larder"]),
+        tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
+        tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
+        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Reports", "Serve", "LarderKit"]),
+        tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
+        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["Web", "Markup", "LarderKit"]),
 
         .executableTarget(

@@ -1,8 +1,17 @@
 // A value has one type in the whole house: these are the rooms' own.
+@_exported public import struct Check.CheckOptions
+@_exported public import struct Check.CheckReport
+@_exported public import struct Check.LarderError
+@_exported public import struct Check.ManifestReport
+@_exported public import struct Check.OfflineCheckOptions
+@_exported public import enum Check.ReportFormat
 @_exported public import struct Crawl.CrawlLimits
 @_exported public import struct Crawl.CrawlReport
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
+@_exported public import struct Fetch.NetworkOptions
+@_exported public import struct Reports.TypeFilter
+@_exported public import struct Reports.WorkProgress
 @_exported public import enum Serve.Verification
 @_exported public import enum Web.CachePolicy
 @_exported public import enum Web.NofollowPolicy

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Digest
 internal import Fetch
 internal import Store

@@ -1,3 +1,5 @@
+internal import Check
+internal import Reports
 internal import Store
 internal import Web
 

@@ -1,3 +1,4 @@
+internal import Check
 internal import Crawl
 internal import Store
 internal import Web
@@ -31,7 +32,7 @@ extension Larder {
         do throws(PatternMistake) {
             let explanation = try Explanation(
                 of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,
-                obeysRobots: settings.obeysRobots, productToken: productToken, robots: robots,
+                obeysRobots: settings.obeysRobots, productToken: Product.token, robots: robots,
                 isMarkedNofollow: isMarked)
             return ExplainReport.Site(
                 name: site.name, asPage: explanation.asPage.description, isPageFollowed: explanation.asPage.isFollowed,

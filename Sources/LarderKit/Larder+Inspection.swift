@@ -1,6 +1,8 @@
+internal import Check
 internal import Crawl
 internal import Digest
 internal import Markup
+internal import Reports
 internal import Store
 internal import Web
 
@@ -59,22 +61,6 @@ extension Larder {
             (scanner.table(of: bytes.span, form: form) ?? LinkTable()).encoded()
         }
         return InspectionReport(try findings(in: folder, progress), isRepaired: true, rebuilt)
-    }
-}
-
-extension NoteBook {
-    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this user may not write,
-    /// nothing is marked.
-    static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
-        guard !bodies.isEmpty else { return }
-        do throws(StoreError) {
-            try NoteBook(folder).note(damaged: bodies)
-        } catch {
-            switch error.reason {
-            case .denied, .busy, .full: return
-            case .request, .missing, .unusable, .failed: throw error
-            }
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Check
 internal import Store
 internal import Web
 

@@ -1,4 +1,6 @@
+internal import Check
 internal import Glibc
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -14,12 +16,12 @@ extension Larder {
     public func pin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
         return try await Self.onThread("larder-pin") { () throws(LarderError) in
-            let reader = try Self.storing { () throws(StoreError) in try StoreReader(folder) }
-            let sites = try Self.storing { () throws(StoreError) in try reader.sites().map(\.name) }
+            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
+            let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinName.pin(name, kind, sites: sites)
             // Whoever says nothing of the kind may have meant the page alone.
             let other = kind == nil && pin.kind == .site ? (try? Self.startURL(name))?.href : nil
-            return try Self.storing { () throws(StoreError) in
+            return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
                 return PinChange(
@@ -38,10 +40,10 @@ extension Larder {
     public func unpin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
         return try await Self.onThread("larder-unpin") { () throws(LarderError) in
-            let reader = try Self.storing { () throws(StoreError) in try StoreReader(folder) }
-            let pins = try Self.storing { () throws(StoreError) in try reader.pins() }
+            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
+            let pins = try storing { () throws(StoreError) in try reader.pins() }
             let pin = try PinName.held(name, kind, among: pins)
-            return try Self.storing { () throws(StoreError) in
+            return try storing { () throws(StoreError) in
                 let isGone = try StoreWriter(folder).remove(pin)
                 return PinChange(pin: try Self.describe([pin], reader)[0], isNew: isGone, alsoNamesURL: false)
             }
@@ -54,7 +56,7 @@ extension Larder {
     public func pins() async throws(LarderError) -> PinsReport {
         let folder = folder
         return try await Self.onThread("larder-pins") { () throws(LarderError) in
-            try Self.storing { () throws(StoreError) in
+            try storing { () throws(StoreError) in
                 let reader = try StoreReader(folder)
                 return PinsReport(pins: try Self.describe(reader.pins(), reader))
             }
@@ -64,14 +66,6 @@ extension Larder {
     private static func describe(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
         zip(pins, try reader.covers(of: pins.map { [$0] })).map { pin, cover in
             HeldPin(kind: PinKind(pin.kind), value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
-        }
-    }
-
-    private static func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            throw LarderError(error)
         }
     }
 }

@@ -1,6 +1,8 @@
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
+internal import Reports
 internal import System
 internal import Web
 

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Crawl
 internal import Digest
 internal import Fetch
@@ -87,7 +88,7 @@ extension SiteRun {
         else {
             return false
         }
-        guard let kept = try larder.keptManifest(of: site.name) else { return false }
+        guard let kept = try keptManifest(of: site.name) else { return false }
         // Another text that says the same, such as a later date, is not worth a visit.
         if gate.isSame(as: kept) { return true }
         do throws(StoreError) {

@@ -1,5 +1,7 @@
+internal import Check
 internal import Fetch
 internal import Glibc
+internal import Reports
 public import Serve
 internal import Store
 internal import System
@@ -22,7 +24,9 @@ extension Larder {
         var mirror = try options.mirrorOptions()
         let requirements = RequirementsInForce()
         mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
-        mirror.walk = { [self] reader, site, limit throws(StoreError) in try walk(reader, site, limit: limit) }
+        mirror.walk = { reader, site, limit throws(StoreError) in
+            try OfflineCheck.needs(of: site, limit: limit, reader)
+        }
         if options.mayBeEmpty { try makeStore() }
         let loads = try loads(options, mirror)
         if let loads { mirror.load = { loads.load($0, done: $1) } }
@@ -48,7 +52,7 @@ extension Larder {
         try makeStore()
         let start = mirror.root.map { [$0] } ?? []
         return try ServerLoads(
-            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
+            try options.network.options(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
     }
 
     private func makeStore() throws(LarderError) {

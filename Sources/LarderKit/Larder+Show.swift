@@ -1,3 +1,4 @@
+internal import Check
 internal import Digest
 internal import Serve
 internal import Store

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Store
 internal import Web
 
@@ -112,32 +113,5 @@ extension StatusReport.Visit {
             object.member("base", base)
             object.member("responses", responses)
         }
-    }
-}
-
-/// How a person names a site.
-enum SiteName {
-    /// The place of a site by its name, by its address as a person writes it, or by its host when only one site has that.
-    static func place(of text: String, among names: [String]) -> Int? {
-        let href = (try? Larder.startURL(text))?.href
-        if let place = names.firstIndex(where: { $0 == text || $0 == href }) { return place }
-        let onHost = names.indices.filter { WebURL(names[$0])?.host == text }
-        return onHost.count == 1 ? onHost.first : nil
-    }
-
-    static func unknown(_ text: String, among names: [String]) -> StoreError {
-        StoreError(
-            .request, doing: "find the site", path: text, detail: "the larder does not hold it",
-            advice: names.isEmpty
-                ? "it holds none yet: stock one with: larder prefetch URL"
-                : "it holds: \(names.joined(separator: ", "))")
-    }
-}
-
-/// What a mistyped word probably meant.
-public enum Suggestion {
-    /// Nil when nothing is close.
-    public static func closest(to word: String, among candidates: [String]) -> String? {
-        Spelling.closest(to: word, among: candidates)
     }
 }

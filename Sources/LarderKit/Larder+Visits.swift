@@ -1,3 +1,5 @@
+internal import Check
+internal import Reports
 internal import Store
 internal import Web
 
@@ -13,7 +15,7 @@ extension Larder {
         let folder = folder
         return try await Self.onThread("larder-rollback") { () throws(LarderError) in
             do throws(StoreError) {
-                let held = try Self.site(named: site, in: StoreReader(folder).sites())
+                let held = try SiteName.site(site, in: StoreReader(folder).sites())
                 let target =
                     if let visit { visit } else if held.overlay != nil, let published = held.published {
                         published
@@ -35,7 +37,7 @@ extension Larder {
     public func visits(of site: String? = nil) async throws(LarderError) -> VisitsReport {
         try await reading("larder-visits") { (reader) throws(StoreError) in
             let held = try reader.sites()
-            let wanted = if let site { [try Self.site(named: site, in: held)] } else { held }
+            let wanted = if let site { [try SiteName.site(site, in: held)] } else { held }
             return VisitsReport(sites: wanted.map(StatusReport.Site.init))
         }
     }
@@ -51,7 +53,7 @@ extension Larder {
         return try await Self.onThread("larder-drop") { () throws(LarderError) in
             do throws(StoreError) {
                 let reader = try StoreReader(folder)
-                let held = try Self.site(named: site, in: reader.sites())
+                let held = try SiteName.site(site, in: reader.sites())
                 for visit in visits where !held.visits.contains(where: { $0.id == visit }) {
                     throw Self.noVisit(visit, of: held)
                 }
@@ -60,7 +62,7 @@ extension Larder {
                 let served = Set(visits).filter { $0 == held.published }
                 for visit in served + Set(visits).subtracting(served).sorted() {
                     // What the site has changes with each that goes.
-                    try writer.drop(visit: visit, of: Self.site(named: held.name, in: reader.sites()))
+                    try writer.drop(visit: visit, of: SiteName.site(held.name, in: reader.sites()))
                 }
                 return VisitsReport(sites: try reader.sites().filter { $0.id == held.id }.map(StatusReport.Site.init))
             } catch {
@@ -77,7 +79,7 @@ extension Larder {
         of site: String, from first: Int64? = nil, to second: Int64? = nil
     ) async throws(LarderError) -> DifferenceReport {
         return try await reading("larder-diff") { (reader) throws(StoreError) in
-            let held = try Self.site(named: site, in: reader.sites())
+            let held = try SiteName.site(site, in: reader.sites())
             guard let to = second ?? held.overlay ?? held.published ?? held.visits.last?.id else {
                 throw Self.noVisit(1, of: held)
             }
@@ -88,14 +90,6 @@ extension Larder {
             return DifferenceReport(
                 site: held.name, from: from, to: to, try reader.difference(from: from, to: to))
         }
-    }
-
-    static func site(named text: String, in sites: [Site]) throws(StoreError) -> Site {
-        let names = sites.map(\.name)
-        guard let place = SiteName.place(of: text, among: names) else {
-            throw SiteName.unknown(text, among: names)
-        }
-        return sites[place]
     }
 
     private static func visitBefore(of site: Site, than visit: Int64? = nil) throws(StoreError) -> Int64 {

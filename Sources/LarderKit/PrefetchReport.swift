@@ -1,3 +1,4 @@
+internal import Check
 public import Crawl
 internal import Web
 

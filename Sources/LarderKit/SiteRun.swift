@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
@@ -89,11 +90,19 @@ struct SiteRun {
         } catch {
             guard error.kind == .machine || error.kind == .input && !isNew,
                 let site = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
-                let kept = try larder.keptManifest(of: site.name)
+                let kept = try keptManifest(of: site.name)
             else { throw error }
             let source = try ManifestSource(kept, options: checkOptions)
             return FoundManifest(
                 gate: try BundleGate(source, options: checkOptions, folder: folder), failure: error)
+        }
+    }
+
+    func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
+        do throws(StoreError) {
+            return try KeptManifest.inForce(of: site, StoreReader(larder.folder))
+        } catch {
+            throw LarderError(error)
         }
     }
 
@@ -219,7 +228,11 @@ struct SiteRun {
         let misses = plan.startsAtRequisites ? [] : try misses(on: Set(plan.start.map(\.host)))
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
-        plan.required.add(try larder.requirements(besides: plan.site))
+        do throws(StoreError) {
+            plan.required.add(try RequirementsInForce.all(in: larder.folder, besides: plan.site))
+        } catch {
+            throw LarderError(error)
+        }
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
         var report: PrefetchReport
@@ -291,4 +304,22 @@ struct SiteRun {
 /// What a gate said, handed from the store's thread to whoever waits for the crawl.
 final class GateVerdict: Sendable {
     let report = Mutex<CheckReport?>(nil)
+}
+
+extension BundleGate {
+    /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
+    func apply(to options: inout PrefetchOptions) {
+        var plan = options.plan
+        plan.scope.extent = wishes.extent ?? plan.scope.extent
+        plan.scope.depth = wishes.depth ?? plan.scope.depth
+        // What an earlier run was told is said again.
+        plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
+        plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
+        plan.nofollow = wishes.nofollow ?? plan.nofollow
+        plan.noindex = wishes.noindex ?? plan.noindex
+        plan.rules += wishes.rules.filter { !plan.rules.contains($0) }
+        options.plan = plan
+        options.network.headers += wishes.headers
+        options.policy = wishes.policy ?? options.policy
+    }
 }

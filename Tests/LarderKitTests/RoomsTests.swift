@@ -12,9 +12,13 @@ import Testing
         "Fetch": ["System", "Web", "CCurl", "CCodings"],
         "Bundles": ["Web", "Markup", "Digest"],
         "Crawl": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
-        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "CLinux"],
-        "LarderKit": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Serve"],
-        "larder": ["System", "LarderKit"],
+        "Reports": ["System", "Web", "Digest", "Store"],
+        "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"],
+        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "Reports", "CLinux"],
+        "LarderKit": [
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Check", "Serve",
+        ],
+        "larder": ["System", "Web", "Reports", "LarderKit"],
     ]
 
     @Test(arguments: walls.keys.sorted())

@@ -1,5 +1,6 @@
 internal import LarderKit
 internal import System
+internal import Web
 
 /// `larder check MANIFEST`, and `larder check --offline SITE`
 enum CheckCommand {
@@ -104,7 +105,7 @@ struct CheckOutputs {
             let file = equals.map { String(text[text.utf8.index(after: $0)...]) }
             guard let format = ReportFormat(rawValue: name) else {
                 let names = ReportFormat.allCases.map(\.rawValue)
-                let close = Suggestion.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
+                let close = Spelling.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
                 throw UsageError("--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
             }
             guard file != "" else {

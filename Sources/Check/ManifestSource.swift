@@ -1,14 +1,14 @@
 internal import Bundles
-internal import Fetch
+package import Fetch
 internal import Glibc
-internal import Store
-internal import System
-internal import Web
+package import Store
+package import System
+package import Web
 
 /// A manifest, wherever it is, and what its relative URLs are relative to.
-struct ManifestSource: Sendable {
+package struct ManifestSource: Sendable {
     /// As it was asked for, or where that one led.
-    let name: String
+    package let name: String
     let bytes: [UInt8]
     let manifest: Manifest
     /// Where the manifest's own site is: what is on this origin is the site's, and moves to a base that is given.
@@ -38,7 +38,7 @@ struct ManifestSource: Sendable {
     }
 
     /// - Throws: `LarderError` of kind `.input` when it is not there, or says what it must not.
-    init(
+    package init(
         _ name: String, options: CheckOptions, folder: StoreFolder, interruption: Interruption
     ) throws(LarderError) {
         let loader = try ManifestLoader(options, folder, interruption)
@@ -64,7 +64,7 @@ struct ManifestSource: Sendable {
     /// One that is kept with a visit.
     ///
     /// - Throws: `LarderError` of kind `.input` when it cannot be read any more.
-    init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {
+    package init(_ kept: KeptManifest, options: CheckOptions) throws(LarderError) {
         let manifest: Manifest
         do throws(ManifestError) {
             let format = options.format.flatMap { ManifestFormat(rawValue: $0) }
@@ -91,7 +91,7 @@ struct ManifestSource: Sendable {
         home = own
         var bases: [Base] = []
         for text in options.bases {
-            let given = try Larder.startURL(text)
+            let given = try Self.startURL(text)
             bases.append(Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
         }
         let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
@@ -100,6 +100,10 @@ struct ManifestSource: Sendable {
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
         self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGiven: false)] : bases
+    }
+
+    private static func startURL(_ text: String) throws(LarderError) -> WebURL {
+        do throws(URLMistake) { return try WebURL.typed(text) } catch { throw LarderError(error) }
     }
 
     /// Where a list of checksums is, and what it lists with it, as `md5sum -c` has it.
@@ -204,7 +208,7 @@ struct ManifestLoader {
     private func fetch(_ url: WebURL) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
         do throws(LarderError) {
             var fetch = FetchOptions.forReading
-            if let network { fetch = try network.fetchOptions(for: [url], spoolFolder: fetch.spoolFolder) }
+            if let network { fetch = try network.options(for: [url], spoolFolder: fetch.spoolFolder) }
             fetch.totalTimeout = fetch.totalTimeout ?? Self.longestWait
             return try OneFetch.answer(url, options: fetch, limit: Self.mostBytes, interruption: interruption)
         } catch {
@@ -232,15 +236,15 @@ struct ManifestLoader {
 }
 
 /// A single body, fetched and read at once. Blocks.
-enum OneFetch {
+package enum OneFetch {
     /// - Parameter limit: the most bytes that the body may have.
-    static func load(
+    package static func load(
         _ url: WebURL, limit: Int = .max, interruption: Interruption
     ) throws(LarderError) -> [UInt8] {
         try answer(url, options: .forReading, limit: limit, interruption: interruption).bytes
     }
 
-    static func answer(
+    package static func answer(
         _ url: WebURL, options: FetchOptions, limit: Int, interruption: Interruption
     ) throws(LarderError) -> (fields: HTTPFields, bytes: [UInt8]) {
         var options = options
@@ -266,20 +270,11 @@ enum OneFetch {
     }
 }
 
-extension LarderError {
-    init(_ failure: FetchFailure, fetching url: WebURL) {
-        // Large bodies are what a machine most often fails at.
-        let advice = failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
-        self.init(.machine, "\(url.href): \(failure)\(advice)")
-        isOfServer = failure.kind != .machine && failure.kind != .noRoom
-    }
-}
-
 extension FetchOptions {
     /// For bodies that are read once and not kept.
-    static var forReading: FetchOptions {
+    package static var forReading: FetchOptions {
         let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
-        var options = FetchOptions(userAgent: Larder.userAgent, spoolFolder: folder)
+        var options = FetchOptions(userAgent: Product.userAgent, spoolFolder: folder)
         // Nearly every bundle: what is read at once does not have to go by way of a file.
         options.spoolThreshold = 2 * 1024 * 1024
         return options

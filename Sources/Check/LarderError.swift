@@ -1,9 +1,8 @@
-internal import Bundles
-internal import Crawl
-internal import Fetch
-internal import Serve
-internal import Store
-internal import System
+package import Bundles
+package import Fetch
+package import Store
+package import System
+package import Web
 
 /// What stopped a call. The message names what was being done, to what, why it failed and what to try next.
 public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
@@ -19,52 +18,48 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
     public let kind: Kind
     public let description: String
     /// No server gave what was asked for: this machine is as it should be.
-    var isOfServer = false
+    package var isOfServer = false
 
-    init(_ kind: Kind, _ description: String) {
+    package init(_ kind: Kind, _ description: String) {
         self.kind = kind
         // Manifests, names of files and answers of servers have their words in it.
         self.description = description.visible
     }
 
-    static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
+    package static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
 
-    init(_ error: SystemError) {
+    package init(_ error: SystemError) {
         self.init(.machine, error.description)
     }
 
     /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
-    init(_ error: StoreError) {
+    package init(_ error: StoreError) {
         self.init(error.reason == .request ? .input : .machine, error.description)
     }
 
-    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
-    init(_ error: CrawlError, kept: Int? = nil) {
-        switch error {
-        case .pattern(let mistake):
-            self.init(.input, mistake.description)
-        case .store, .fetch:
-            let told =
-                switch kept {
-                case nil: ""
-                case 0?: "; nothing of this visit is kept"
-                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
-                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
-                }
-            self.init(.machine, error.description + told)
-        }
-    }
-
-    init(_ error: FetchFailure) {
+    package init(_ error: FetchFailure) {
         self.init(.machine, "\(error); \(error.advice)")
     }
 
-    init(_ error: ServerError) {
-        self.init(.machine, error.description)
+    package init(_ error: ManifestError) {
+        self.init(.input, error.description)
     }
 
-    init(_ error: ManifestError) {
+    package init(_ error: NetworkMistake) {
         self.init(.input, error.description)
+    }
+
+    package init(_ error: URLMistake) {
+        self.init(.input, error.description)
+    }
+
+    /// Of a single body that was asked for.
+    package init(_ failure: FetchFailure, fetching url: WebURL) {
+        // Large bodies are what a machine most often fails at.
+        let advice =
+            failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
+        self.init(.machine, "\(url.href): \(failure)\(advice)")
+        isOfServer = failure.kind != .machine && failure.kind != .noRoom
     }
 }
 
@@ -85,6 +80,19 @@ extension FetchFailure {
         case .mismatch: "run the same command again: it is fetched anew"
         case .interrupted: "the same command does it again"
         case .machine: "mend that, then run the same command again"
+        }
+    }
+}
+
+extension NetworkOptions {
+    /// What the loop that fetches is told.
+    ///
+    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
+    package func options(for start: [WebURL], spoolFolder: String) throws(LarderError) -> FetchOptions {
+        do throws(NetworkMistake) {
+            return try fetchOptions(for: start, spoolFolder: spoolFolder)
+        } catch {
+            throw LarderError(error)
         }
     }
 }

@@ -1,6 +1,5 @@
+import Reports
 import Testing
-
-@testable import LarderKit
 
 @Suite struct TypeFilterTests {
     @Test(arguments: [

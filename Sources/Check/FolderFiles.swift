@@ -1,5 +1,6 @@
 internal import Glibc
 internal import System
+internal import Web
 
 /// The files of a folder and of those below it, by their paths below it, in order.
 struct FolderFiles {

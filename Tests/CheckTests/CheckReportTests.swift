@@ -1,6 +1,7 @@
 import Testing
 import Web
 
+@testable import Check
 @testable import LarderKit
 
 /// The reports as they are to be, letter by letter, of one that has everything that has to be escaped.

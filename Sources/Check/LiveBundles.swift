@@ -2,6 +2,7 @@ internal import Bundles
 internal import Digest
 internal import Fetch
 internal import Glibc
+internal import Reports
 internal import Store
 internal import System
 internal import Web

@@ -2,6 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
+@testable import Check
 @testable import LarderKit
 
 @Suite struct CheckPlacesTests {

@@ -1,8 +1,8 @@
 internal import Bundles
 internal import Digest
-internal import Fetch
-internal import Store
-internal import Web
+package import Fetch
+package import Store
+package import Web
 
 /// Compares held bodies with bundles. What was hashed before is not hashed again: the SHA-256 of a body is its key, and its
 /// MD5 is computed once and kept. Bytes that changed on the disk since are what an inspection is for.
@@ -72,7 +72,7 @@ extension StoreReader {
         return nil
     }
 
-    func body(at url: WebURL) throws(StoreError) -> StoredBody? { try answer(at: url)?.1 }
+    package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try answer(at: url)?.1 }
 }
 
 /// What looking at a body says of it, before it is known at which URL.
@@ -159,7 +159,7 @@ extension Verdict {
 }
 
 extension BodyContent {
-    init(_ body: FetchedBody) {
+    package init(_ body: FetchedBody) {
         switch body {
         case .bytes(let bytes): self = .bytes(bytes)
         case .file(let path, _): self = .file(path: path)

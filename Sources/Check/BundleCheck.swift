@@ -1,46 +1,10 @@
 internal import Bundles
 internal import Fetch
 internal import Markup
-internal import Store
-internal import System
+internal import Reports
+package import Store
+package import System
 internal import Web
-
-extension Larder {
-    /// Compares every bundle of a manifest with the digests that it gives, at every place that is asked for.
-    ///
-    /// - Parameter manifest: the path of a file, or an http or https URL.
-    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when
-    ///   the store or this machine fails, `.interrupted` when the task is cancelled. A bundle that differs or is missing
-    ///   is no error; it is in the report, as is a manifest that its server does not give.
-    public func check(
-        _ manifest: String, options: CheckOptions = CheckOptions()
-    ) async throws(LarderError) -> CheckReport {
-        let folder = folder
-        let interruption = Interruption()
-        return try await Self.onThread("larder-check", onCancel: interruption.request) { () throws(LarderError) in
-            let source: ManifestSource
-            do throws(LarderError) {
-                source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
-            } catch  where error.isOfServer {
-                return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
-            }
-            // A check of nothing would be clean, and prove nothing.
-            guard !source.manifest.bundles.isEmpty else {
-                throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
-            }
-            let loader = try ManifestLoader(options, folder, interruption)
-            var releases = KnownReleases()
-            for name in options.releases {
-                let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
-                releases.add(other, name: other.version.map { "version \($0)" } ?? name)
-            }
-            let check = try BundleCheck(source, options, folder, releases: releases)
-            let report = try check.run(interruption)
-            guard !interruption.isRequested else { throw .interrupted }
-            return report
-        }
-    }
-}
 
 extension CheckReport {
     /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not clean.
@@ -55,7 +19,7 @@ extension CheckReport {
 }
 
 /// One run over all bundles of a manifest and all places. Blocks.
-struct BundleCheck {
+package struct BundleCheck {
     private let source: ManifestSource
     private let targets: [CheckTarget]
     private let columns: [CheckColumn]
@@ -64,7 +28,35 @@ struct BundleCheck {
     private let releases: KnownReleases
     private let progress: (@Sendable (WorkProgress) -> Void)?
 
-    init(
+    /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked for.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when the
+    ///   store or this machine fails, `.interrupted`. A manifest that its server does not give is in the report.
+    package static func report(
+        on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption
+    ) throws(LarderError) -> CheckReport {
+        let source: ManifestSource
+        do throws(LarderError) {
+            source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+        } catch  where error.isOfServer {
+            return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
+        }
+        // A check of nothing would be clean, and prove nothing.
+        guard !source.manifest.bundles.isEmpty else {
+            throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
+        }
+        let loader = try ManifestLoader(options, folder, interruption)
+        var releases = KnownReleases()
+        for name in options.releases {
+            let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
+            releases.add(other, name: other.version.map { "version \($0)" } ?? name)
+        }
+        let report = try BundleCheck(source, options, folder, releases: releases).run(interruption)
+        guard !interruption.isRequested else { throw .interrupted }
+        return report
+    }
+
+    private init(
         _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases
     ) throws(LarderError) {
         self.source = source
@@ -77,7 +69,7 @@ struct BundleCheck {
         columns = try CheckColumn.all(of: source, folder)
     }
 
-    func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
+    private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
         var found = [[Examination?]](repeating: [], count: columns.count)
         let tally = WorkTally(.bundles, of: targets.count * columns.count, progress)
         // What is at hand comes first: what comes over the network is compared with it.

@@ -2,6 +2,7 @@ import Glibc
 import TestOrigin
 import Testing
 
+@testable import Check
 @testable import LarderKit
 
 /// Every form of manifest against a body that is right, altered or missing, and as a manifest that is malformed.

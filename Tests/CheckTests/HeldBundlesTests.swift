@@ -1,6 +1,7 @@
 import TestOrigin
 import Testing
 
+@testable import Check
 @testable import LarderKit
 
 @Suite struct HeldBundlesTests {

@@ -7,39 +7,39 @@ internal import Web
 /// ```json
 /// {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}
 /// ```
-public struct ConfigFile: Sendable, Equatable {
-    public enum Value: Sendable, Equatable {
+struct ConfigFile: Sendable, Equatable {
+    enum Value: Sendable, Equatable {
         case flag(Bool)
         /// A text, or a number as it is written.
         case text(String)
         case texts([String])
     }
 
-    public struct Entry: Sendable, Equatable {
+    struct Entry: Sendable, Equatable {
         /// The command that it is for; nil for all of them.
-        public let section: String?
-        public let key: String
-        public let value: Value
-        public let line: Int
+        let section: String?
+        let key: String
+        let value: Value
+        let line: Int
         /// The line on which the section begins.
-        public let sectionLine: Int
+        let sectionLine: Int
     }
 
-    public let path: String
-    public let entries: [Entry]
+    let path: String
+    let entries: [Entry]
 
     private static let mostBytes = 1 << 20
 
     /// What is there, which may be nothing.
-    public enum Finding: Sendable, Equatable {
+    enum Finding: Sendable, Equatable {
         case read(ConfigFile)
         case absent
         /// It is another user's, and could make larder do what that user wants.
         case foreign
     }
 
-    /// - Throws: `LarderError` of kind `.input` for a file that cannot be read or says what it must not.
-    public static func look(at path: String) throws(LarderError) -> Finding {
+    /// - Throws: `UsageError` for a file that cannot be read or says what it must not.
+    static func look(at path: String) throws(UsageError) -> Finding {
         let bytes: [UInt8]
         do throws(SystemError) {
             let file = try File(path, O_RDONLY)
@@ -49,28 +49,28 @@ public struct ConfigFile: Sendable, Equatable {
             bytes = try file.read(atMost: mostBytes + 1)
         } catch {
             if error.code == ENOENT || error.code == ENOTDIR { return .absent }
-            throw LarderError(
-                .input, "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
+            throw UsageError(
+                "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
         }
         return .read(try ConfigFile(bytes, path: path))
     }
 
-    /// - Throws: `LarderError` of kind `.input` that names the file, the line and the key.
-    public init(_ bytes: [UInt8], path: String) throws(LarderError) {
+    /// - Throws: `UsageError` that names the file, the line and the key.
+    init(_ bytes: [UInt8], path: String) throws(UsageError) {
         self.path = path
         let advice = "write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
         guard bytes.count <= Self.mostBytes else {
-            throw LarderError(.input, "\(path) is larger than a configuration may be (1 MiB): \(advice)")
+            throw UsageError("\(path) is larger than a configuration may be (1 MiB): \(advice)")
         }
         let json: JSONValue
         do throws(JSONError) {
             json = try JSONValue.parse(bytes.span)
         } catch {
-            throw LarderError(
-                .input, "\(path):\(error.line): this is no JSON: expected \(error.expected), found \(error.found)")
+            throw UsageError(
+                "\(path):\(error.line): this is no JSON: expected \(error.expected), found \(error.found)")
         }
         guard let members = json.members else {
-            throw LarderError(.input, "\(path):1: expected an object of options: \(advice)")
+            throw UsageError("\(path):1: expected an object of options: \(advice)")
         }
         var entries: [Entry] = []
         for member in members {
@@ -93,7 +93,7 @@ public struct ConfigFile: Sendable, Equatable {
         self.entries = entries
     }
 
-    private static func value(_ member: JSONValue.Member, _ place: String) throws(LarderError) -> Value {
+    private static func value(_ member: JSONValue.Member, _ place: String) throws(UsageError) -> Value {
         switch member.value.content {
         case .bool(let flag): return .flag(flag)
         case .string(let text): return .text(text)
@@ -104,52 +104,34 @@ public struct ConfigFile: Sendable, Equatable {
         case .null, .object:
             break
         }
-        throw LarderError(
-            .input,
+        throw UsageError(
             "\(place): \"\(member.key)\" wants a text, a number, true, false, or a list of texts; "
                 + "leave it out for what is usual")
     }
 }
 
 /// What options are in force, and who says so.
-public struct ConfigReport: Sendable, Equatable {
-    public struct File: Sendable, Equatable {
-        public let path: String
+struct ConfigReport: Sendable, Equatable {
+    struct File: Sendable, Equatable {
+        let path: String
         /// `read`, `not there`, or why it is not read.
-        public let state: String
-
-        public init(path: String, state: String) {
-            self.path = path
-            self.state = state
-        }
+        let state: String
     }
 
-    public struct Setting: Sendable, Equatable {
+    struct Setting: Sendable, Equatable {
         /// The command that it is for; nil for all that have the option.
-        public let command: String?
-        public let option: String
+        let command: String?
+        let option: String
         /// Nil for what is secret, and for what nobody sets.
-        public let values: [String]?
-        public let source: String
-
-        public init(command: String?, option: String, values: [String]?, source: String) {
-            self.command = command
-            self.option = option
-            self.values = values
-            self.source = source
-        }
+        let values: [String]?
+        let source: String
     }
 
-    public let files: [File]
-    public let settings: [Setting]
-
-    public init(files: [File], settings: [Setting]) {
-        self.files = files
-        self.settings = settings
-    }
+    let files: [File]
+    let settings: [Setting]
 
     /// The report for programs.
-    public var json: String {
+    var json: String {
         var writer = JSONWriter(.pretty)
         writer.object { object in
             object.member("files") { list in

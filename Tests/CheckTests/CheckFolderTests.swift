@@ -3,6 +3,7 @@ import TestOrigin
 import Testing
 import Web
 
+@testable import Check
 @testable import LarderKit
 
 @Suite struct CheckFolderTests {

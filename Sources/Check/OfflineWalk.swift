@@ -1,6 +1,7 @@
 internal import Crawl
 internal import Digest
 internal import Fetch
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -247,7 +248,7 @@ struct OfflineWalk {
             let content = try reader.content(of: body)
         {
             let bytes = try content.beginning(RobotsGate.mostBytes)
-            rules = RobotsFile(bytes.span).rules(for: Larder.productToken)
+            rules = RobotsFile(bytes.span).rules(for: Product.token)
         }
         robots[page.origin] = rules
         return rules.refusal(of: page.target)

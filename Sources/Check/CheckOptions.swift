@@ -1,5 +1,7 @@
 internal import Bundles
-internal import Crawl
+package import Crawl
+package import Fetch
+public import Reports
 internal import Store
 internal import Web
 
@@ -42,7 +44,7 @@ public struct CheckOptions: Sendable {
     public var failsOn = CheckReport.usualFailures
 
     /// How to ask for the manifest; nil for the usual way.
-    var network: NetworkOptions?
+    package var network: NetworkOptions?
     /// Told how many bundles were looked at, now and then, on threads of the check's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
@@ -54,7 +56,7 @@ public struct CheckOptions: Sendable {
 
 extension ManifestPlan {
     /// - Parameter network: how to ask for it.
-    func checkOptions(_ network: NetworkOptions? = nil) -> CheckOptions {
+    package func checkOptions(_ network: NetworkOptions? = nil) -> CheckOptions {
         var options = CheckOptions()
         options.network = network
         options.bases = base.map { [$0] } ?? []

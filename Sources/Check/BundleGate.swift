@@ -1,20 +1,20 @@
-internal import Bundles
-internal import Crawl
+package import Bundles
+package import Crawl
 internal import Fetch
-internal import Store
+package import Store
 internal import Synchronization
-internal import System
-internal import Web
+package import System
+package import Web
 
 /// Stands between a visit and its readers: it may be published when the bundles that a manifest requires verify in it.
-struct BundleGate: Sendable {
+package struct BundleGate: Sendable {
     private let manifest: ManifestSource
     private let folder: StoreFolder
     private let failsOn: Set<CheckReport.Verdict>
     private let targets: [CheckTarget]
 
     /// - Throws: `LarderError` of kind `.input` when the manifest is not there, or says what it must not.
-    init(_ manifest: ManifestSource, options: CheckOptions, folder: StoreFolder) throws(LarderError) {
+    package init(_ manifest: ManifestSource, options: CheckOptions, folder: StoreFolder) throws(LarderError) {
         self.manifest = manifest
         self.folder = folder
         failsOn = options.failsOn
@@ -24,7 +24,7 @@ struct BundleGate: Sendable {
     /// Where the manifest says that its site starts; empty where it says no such thing.
     ///
     /// - Throws: `LarderError` of kind `.input` for what is no address to start at.
-    func start() throws(LarderError) -> [WebURL] {
+    package func start() throws(LarderError) -> [WebURL] {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
@@ -43,7 +43,7 @@ struct BundleGate: Sendable {
 
     /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is, else the
     /// origin of the first.
-    func home() throws(LarderError) -> WebURL {
+    package func home() throws(LarderError) -> WebURL {
         if let root = manifest.bases[0].root { return root.key }
         guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
             throw LarderError(
@@ -55,59 +55,45 @@ struct BundleGate: Sendable {
     }
 
     /// What the bundles have to be.
-    var requirements: Requirements {
+    package var requirements: Requirements {
         var requirements = Requirements()
         for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
         return requirements
     }
 
     /// The bundles with where they are.
-    var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
+    package var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
 
     /// Those without which the set is not complete.
-    var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
+    package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
 
     /// How often it was asked for.
-    var requestCount: Int { manifest.answers.count }
+    package var requestCount: Int { manifest.answers.count }
 
     /// Whether it is the very same that is kept.
-    func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
+    package func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
 
     /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
-    func documents(ofSite name: String) -> [CrawlPlan.Document] {
+    package func documents(ofSite name: String) -> [CrawlPlan.Document] {
         let kept = KeptManifest(manifest)
         return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
             + manifest.answers.map { CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes) }
     }
 
     /// The site's name, where the manifest gives one.
-    var site: String? { manifest.manifest.site }
+    package var site: String? { manifest.manifest.site }
 
-    /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
-    func apply(to options: inout PrefetchOptions) {
-        let wishes = manifest.manifest.wishes
-        var plan = options.plan
-        plan.scope.extent = wishes.extent ?? plan.scope.extent
-        plan.scope.depth = wishes.depth ?? plan.scope.depth
-        // What an earlier run was told is said again.
-        plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
-        plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
-        plan.nofollow = wishes.nofollow ?? plan.nofollow
-        plan.noindex = wishes.noindex ?? plan.noindex
-        plan.rules += wishes.rules.filter { !plan.rules.contains($0) }
-        options.plan = plan
-        options.network.headers += wishes.headers
-        options.policy = wishes.policy ?? options.policy
-    }
+    /// How the manifest wants its site to be prefetched, where it says so.
+    package var wishes: Manifest.Wishes { manifest.manifest.wishes }
 
     /// What is to be fetched beside the pages: no page may link to it.
-    var bundles: [WebURL] { targets.map { $0.urls[0] } }
+    package var bundles: [WebURL] { targets.map { $0.urls[0] } }
 
     /// What the larder would show of the bundles if the visit were published, all of whose responses are stored by now. It
     /// may be published when the report is clean. Blocks.
     ///
     /// - Parameter refused: what came and did not match, by URL.
-    func report(
+    package func report(
         onVisit visit: Int64, refused: [String: String] = [:], _ interruption: Interruption = Interruption()
     ) throws(StoreError) -> CheckReport {
         let folder = folder
@@ -143,7 +129,7 @@ struct BundleGate: Sendable {
 }
 
 /// A manifest as a visit keeps it.
-struct KeptManifest: Sendable, Equatable {
+package struct KeptManifest: Sendable, Equatable {
     /// Where it was, after whatever led to it.
     var place: String
     var declaredBase: String?
@@ -172,38 +158,11 @@ struct KeptManifest: Sendable, Equatable {
     }
 }
 
-extension Larder {
+extension KeptManifest {
     /// The manifest that is in force for what a site shows: the one that its published visit was held against. Nil for none.
-    func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
-        do throws(StoreError) {
-            return try keptManifest(of: site, StoreReader(folder))
-        } catch {
-            throw LarderError(error)
-        }
-    }
-
-    private func keptManifest(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
+    package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
         try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
             try KeptManifest(row, reader)
-        }
-    }
-
-    /// What the manifests that are in force require of bodies, whoever brings them in.
-    ///
-    /// - Parameter own: a site that speaks for itself.
-    func requirements(besides own: String? = nil) throws(LarderError) -> Requirements {
-        var requirements = Requirements()
-        guard folder.exists else { return requirements }
-        do throws(StoreError) {
-            let reader = try StoreReader(folder)
-            for manifest in try ManifestInForce.all(reader) where manifest.site != own {
-                guard let kept = try KeptManifest(manifest.row, reader) else { continue }
-                requirements.add(try manifest.plan.requirements(of: kept))
-            }
-            return requirements
-        } catch {
-            if error.reason == .missing { return requirements }
-            throw LarderError(error)
         }
     }
 }
@@ -229,10 +188,30 @@ private struct ManifestInForce {
 }
 
 /// What the manifests in force require, read again when they have changed. Any thread may ask.
-final class RequirementsInForce: Sendable {
+package final class RequirementsInForce: Sendable {
     private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
 
-    func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
+    package init() {}
+
+    /// What they require of bodies, whoever brings them in; nothing where there is no larder.
+    ///
+    /// - Parameter own: a site that speaks for itself.
+    /// - Throws: for a manifest that cannot be read any more.
+    package static func all(in folder: StoreFolder, besides own: String? = nil) throws(StoreError) -> Requirements {
+        var requirements = Requirements()
+        guard folder.exists else { return requirements }
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            for manifest in try ManifestInForce.all(reader) where manifest.site != own {
+                guard let kept = try KeptManifest(manifest.row, reader) else { continue }
+                requirements.add(try manifest.plan.requirements(of: kept))
+            }
+        } catch  where error.reason == .missing {
+        }
+        return requirements
+    }
+
+    package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
         let manifests = try ManifestInForce.all(reader)
         let key = manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
         if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) { return requirements }
@@ -249,7 +228,7 @@ final class RequirementsInForce: Sendable {
 
 extension ManifestPlan {
     /// What a manifest that was kept says of bodies.
-    func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
+    package func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
         do throws(LarderError) {
             let source = try ManifestSource(kept, options: checkOptions())
             var requirements = Requirements()

@@ -1,5 +1,4 @@
-internal import Fetch
-internal import Web
+package import Web
 
 /// How to reach servers, and as whom. Nothing of it is kept in a larder, and nothing secret is ever in a report.
 public struct NetworkOptions: Sendable {
@@ -49,9 +48,13 @@ public struct NetworkOptions: Sendable {
 }
 
 extension NetworkOptions {
-    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
-    func fetchOptions(for start: [WebURL], spoolFolder: String) throws(LarderError) -> FetchOptions {
-        var options = FetchOptions(userAgent: userAgent ?? Larder.userAgent, spoolFolder: spoolFolder)
+    /// What the loop that fetches is told.
+    ///
+    /// - Parameter start: what is asked for first: its origins are shown the login.
+    package func fetchOptions(
+        for start: [WebURL], spoolFolder: String
+    ) throws(NetworkMistake) -> FetchOptions {
+        var options = FetchOptions(userAgent: userAgent ?? Product.userAgent, spoolFolder: spoolFolder)
         for header in headers { try add(header, to: &options.hostFields) }
         options.credentials = try credentials(for: start)
         if !cookies.isEmpty || saveCookies != nil {
@@ -59,14 +62,14 @@ extension NetworkOptions {
         }
         if let proxy {
             guard let known = Proxy(proxy) else {
-                throw LarderError(.input, "the proxy cannot be used: write it like http://localhost:3128")
+                throw NetworkMistake("the proxy cannot be used: write it like http://localhost:3128")
             }
             options.proxies = ProxyRules(http: known, https: known, direct: options.proxies.direct)
         }
         options.authorities = authorities
         for text in resolve {
             guard let address = HostAddress(text) else {
-                throw LarderError(.input, "\"\(text)\" is no address: write it like example.com:443:127.0.0.1")
+                throw NetworkMistake("\"\(text)\" is no address: write it like example.com:443:127.0.0.1")
             }
             options.hostAddresses.append(address)
         }
@@ -84,14 +87,14 @@ extension NetworkOptions {
     }
 
     /// `Name: value`, with a host or an origin before it where it is for one alone.
-    private func add(_ header: String, to fields: inout HostFields) throws(LarderError) {
+    private func add(_ header: String, to fields: inout HostFields) throws(NetworkMistake) {
         let words = header.split(separator: " ", maxSplits: 1)
         let hasPlace =
             words.count == 2 && !words[0].hasSuffix(":") && words[1].split(separator: " ")[0].contains(":")
             && (!words[0].contains(":") || words[0].contains("://") || words[0].last?.isNumber == true)
         let field = hasPlace ? words[1] : header[...]
         guard let colon = field.firstIndex(of: ":") else {
-            throw LarderError(.input, "\"\(header)\" is no header: write it like \"Accept-Language: en\"")
+            throw NetworkMistake("\"\(header)\" is no header: write it like \"Accept-Language: en\"")
         }
         let name = String(field[..<colon])
         let value = String(field[field.index(after: colon)...].drop { $0 == " " })
@@ -102,17 +105,17 @@ extension NetworkOptions {
                 try fields.add(name, value)
             }
         } catch {
-            throw LarderError(.input, error.description)
+            throw NetworkMistake(error.description)
         }
     }
 
-    private func credentials(for start: [WebURL]) throws(LarderError) -> Credentials {
+    private func credentials(for start: [WebURL]) throws(NetworkMistake) -> Credentials {
         var credentials = Credentials()
         if let netrc {
             do throws(FetchFailure) {
                 credentials.add(try Netrc(file: netrc))
             } catch {
-                throw LarderError(.input, error.description)
+                throw NetworkMistake(error.description)
             }
         }
         for url in start {
@@ -127,5 +130,14 @@ extension NetworkOptions {
             }
         }
         return credentials
+    }
+}
+
+/// Which of the options cannot be used, and how to write it.
+package struct NetworkMistake: Error, Sendable, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
     }
 }
