@@ -3,90 +3,55 @@ internal import Web
 extension CheckReport {
     /// What is not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each finding.
     var sarif: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { log in
-            log.member("$schema", "https://json.schemastore.org/sarif-2.1.0.json")
-            log.member("version", "2.1.0")
-            log.member("runs") { runs in
-                runs.array { array in
-                    array.object { run in
-                        run.member("tool") { writeTool(to: &$0) }
-                        run.member("columnKind", "utf16CodeUnits")
-                        run.member("results") { results in results.array { writeResults(to: &$0) } }
-                    }
-                }
-            }
-        }
-        return writer.text
+        let run: JSONMembers = [
+            "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
+        ]
+        let log: JSONMembers = [
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run],
+        ]
+        return log.text()
     }
 
     private static let rules = Verdict.allCases.filter { $0 != .verified }
 
-    private func writeTool(to writer: inout JSONWriter) {
-        writer.object { tool in
-            tool.member("driver") { driver in
-                driver.object { object in
-                    object.member("name", "larder")
-                    object.member("version", Product.version)
-                    object.member("rules") { rules in
-                        rules.array { array in
-                            for rule in Self.rules {
-                                array.object { object in
-                                    object.member("id", rule.rawValue)
-                                    object.member("shortDescription") { $0.object { $0.member("text", rule.meaning) } }
-                                    object.member("defaultConfiguration") { configuration in
-                                        configuration.object {
-                                            $0.member("level", failsOn.contains(rule) ? "error" : rule.lowerLevel)
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+    private var driver: JSONMembers {
+        let rules = Self.rules.map { rule -> JSONMembers in
+            let level = failsOn.contains(rule) ? "error" : rule.lowerLevel
+            return [
+                "id": rule.rawValue, "shortDescription": ["text": rule.meaning] as JSONMembers,
+                "defaultConfiguration": ["level": level] as JSONMembers,
+            ]
+        }
+        return ["name": Product.token, "version": Product.version, "rules": rules]
+    }
+
+    private var results: [JSONMembers] {
+        items.flatMap { item in
+            zip(places, item.findings).filter { $1.verdict != .verified }.map { result(of: item, $1, at: $0) }
         }
     }
 
-    private func writeResults(to writer: inout JSONWriter) {
-        for item in items {
-            for (place, finding) in zip(places, item.findings) where finding.verdict != .verified {
-                write(item, finding, place, to: &writer)
-            }
-        }
-    }
-
-    private func write(_ item: Item, _ finding: Finding, _ place: String, to writer: inout JSONWriter) {
+    private func result(of item: Item, _ finding: Finding, at place: String) -> JSONMembers {
         var message = "\(finding.url): \(finding.sentence)"
         if !item.chain.isEmpty { message += "\nby way of " + item.chain.joined(separator: " > ") }
-        writer.object { result in
-            result.member("ruleId", finding.verdict.rawValue)
-            result.member("ruleIndex", Self.rules.firstIndex(of: finding.verdict) ?? 0)
-            result.member("level", fails(finding, of: item) ? "error" : finding.verdict.lowerLevel)
-            result.member("message") { $0.object { $0.member("text", message) } }
-            result.member("locations") { locations in
-                locations.array { array in
-                    array.object { location in
-                        location.member("physicalLocation") { writeLocation(of: item, finding, to: &$0) }
-                    }
-                }
-            }
+        let fingerprint = "\(finding.verdict.rawValue) \(item.name) \(place)"
+        return [
+            "ruleId": finding.verdict.rawValue, "ruleIndex": Self.rules.firstIndex(of: finding.verdict) ?? 0,
+            "level": fails(finding, of: item) ? "error" : finding.verdict.lowerLevel,
+            "message": ["text": message] as JSONMembers,
+            "locations": [["physicalLocation": location(of: item, finding)] as JSONMembers],
             // By which a later run knows the same result again (section 3.27.17).
-            result.member("partialFingerprints") { prints in
-                prints.object { $0.member("larderCheck/v1", "\(finding.verdict.rawValue) \(item.name) \(place)") }
-            }
-        }
+            "partialFingerprints": ["larderCheck/v1": fingerprint] as JSONMembers,
+        ]
     }
 
     /// In the manifest, where that is a file; else the resource itself.
-    private func writeLocation(of item: Item, _ finding: Finding, to writer: inout JSONWriter) {
-        writer.object { physical in
-            physical.member("artifactLocation") { artifact in
-                artifact.object { $0.member("uri", item.line == nil ? finding.url : Self.reference(name)) }
-            }
-            guard let line = item.line else { return }
-            physical.member("region") { region in region.object { $0.member("startLine", line) } }
-        }
+    private func location(of item: Item, _ finding: Finding) -> JSONMembers {
+        let uri = item.line == nil ? finding.url : Self.reference(name)
+        return [
+            "artifactLocation": ["uri": uri] as JSONMembers,
+            "region": IfAny(item.line.map { ["startLine": $0] as JSONMembers }),
+        ]
     }
 
     /// A path as a URI reference has it (RFC 3986).

@@ -1,4 +1,4 @@
-internal import Web
+package import Web
 
 /// How a report of a check is written. Each is a function of the report alone: the same report is the same text.
 public enum ReportFormat: String, Sendable, CaseIterable {
@@ -50,56 +50,38 @@ extension CheckReport.Finding {
 
 extension CheckReport {
     /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
+    public var json: String { members.text() }
+}
+
+extension CheckReport: JSONObject {
+    package var members: JSONMembers {
+        let (subject, list) =
             switch subject {
-            case .manifest(let name): object.member("manifest", name)
-            case .site(let name): object.member("site", name)
+            case .manifest: ("manifest", "bundles")
+            case .site: ("site", "urls")
             }
-            object.member("clean", isClean)
-            object.member("places", places)
-            object.member("failOn", Verdict.allCases.filter(failsOn.contains).map(\.rawValue))
-            if !notes.isEmpty { object.member("notes", notes) }
-            object.member(isOfSite ? "urls" : "bundles") { list in
-                list.array { array in for item in items { write(item, to: &array) } }
-            }
-        }
-        return writer.text
+        return [
+            subject: name, "clean": isClean, "places": places,
+            "failOn": Verdict.allCases.filter(failsOn.contains).map(\.rawValue), "notes": IfAny(notes),
+            list: items.map(members),
+        ]
     }
 
-    private var isOfSite: Bool {
-        switch subject {
-        case .site: true
-        case .manifest: false
+    private func members(of item: Item) -> JSONMembers {
+        let finding = item.finding
+        let places = zip(places, item.findings).map { place, finding in
+            ["place": place] + finding.verdictMembers + ["remarks": IfAny(finding.remarks)]
         }
+        return ["name": IfAny(item.name == item.url ? nil : item.name)] + finding.verdictMembers + [
+            "required": item.isRequired, "line": IfAny(item.line), "remarks": IfAny(finding.remarks),
+            "chain": IfAny(item.chain), "places": IfAny(places.count > 1 ? places : []),
+        ]
     }
+}
 
-    private func write(_ item: Item, to writer: inout JSONWriter) {
-        writer.object { object in
-            if item.name != item.url { object.member("name", item.name) }
-            object.member("url", item.url)
-            object.member("verdict", item.verdict.rawValue)
-            object.memberIfPresent("detail", item.detail)
-            object.member("required", item.isRequired)
-            object.memberIfPresent("line", item.line)
-            if !item.finding.remarks.isEmpty { object.member("remarks", item.finding.remarks) }
-            if !item.chain.isEmpty { object.member("chain", item.chain) }
-            guard places.count > 1 else { return }
-            object.member("places") { list in
-                list.array { array in
-                    for (place, finding) in zip(places, item.findings) {
-                        array.object { object in
-                            object.member("place", place)
-                            object.member("url", finding.url)
-                            object.member("verdict", finding.verdict.rawValue)
-                            object.memberIfPresent("detail", finding.detail)
-                            if !finding.remarks.isEmpty { object.member("remarks", finding.remarks) }
-                        }
-                    }
-                }
-            }
-        }
+extension CheckReport.Finding {
+    fileprivate var verdictMembers: JSONMembers {
+        ["url": url, "verdict": verdict.rawValue, "detail": IfAny(detail)]
     }
 }
 

@@ -24,10 +24,8 @@ extension Larder {
             return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
-                return PinChange(
-                    pin: try Self.describe([pin], reader)[0], isNew: isNew,
-                    alsoNamesURL: try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }
-                        ?? false)
+                let alsoNamesURL = try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }
+                return try PinChange(pin, isNew: isNew, alsoNamesURL: alsoNamesURL ?? false, reader)
             }
         }
     }
@@ -45,7 +43,7 @@ extension Larder {
             let pin = try PinName.held(name, kind, among: pins)
             return try storing { () throws(StoreError) in
                 let isGone = try StoreWriter(folder).remove(pin)
-                return PinChange(pin: try Self.describe([pin], reader)[0], isNew: isGone, alsoNamesURL: false)
+                return try PinChange(pin, isNew: isGone, reader)
             }
         }
     }
@@ -54,85 +52,8 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be read.
     public func pins() async throws(LarderError) -> PinsReport {
-        let folder = folder
-        return try await Self.onThread("larder-pins") { () throws(LarderError) in
-            try storing { () throws(StoreError) in
-                let reader = try StoreReader(folder)
-                return PinsReport(pins: try Self.describe(reader.pins(), reader))
-            }
-        }
+        try await reading("larder-pins") { (reader) throws(StoreError) in try PinsReport(reader) }
     }
-
-    private static func describe(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
-        zip(pins, try reader.covers(of: pins.map { [$0] })).map { pin, cover in
-            HeldPin(kind: PinKind(pin.kind), value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
-        }
-    }
-}
-
-/// What came of pinning something, or of taking a pin away.
-public struct PinChange: Sendable, Equatable {
-    public let pin: HeldPin
-    /// False when it was so before.
-    public let isNew: Bool
-    /// The word names a site, which was taken, and also a URL that is held.
-    public let alsoNamesURL: Bool
-
-    /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("pin") { pin.write(to: &$0) }
-            object.member("new", isNew)
-        }
-        return writer.text
-    }
-}
-
-/// What is pinned, and how much that is.
-public struct PinsReport: Sendable, Equatable {
-    public let pins: [HeldPin]
-
-    /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("pins") { list in
-                list.array { array in for pin in pins { pin.write(to: &array) } }
-            }
-        }
-        return writer.text
-    }
-}
-
-/// A pin, and what it covers of what is held now.
-public struct HeldPin: Sendable, Equatable {
-    public let kind: PinKind
-    /// A URL, a pattern, or the name of a site.
-    public let value: String
-    /// Held URLs that it keeps, those included that others need.
-    public let urls: Int
-    /// Their bodies' bytes, each body counted once.
-    public let byteCount: Int64
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("kind", kind.rawValue)
-            object.member("value", value)
-            object.member("urls", urls)
-            object.member("bytes", byteCount)
-        }
-    }
-}
-
-/// What a pin names.
-public enum PinKind: String, Sendable, CaseIterable {
-    /// One URL, with what it needs.
-    case url
-    /// The URLs that a pattern matches, with what they need.
-    case pattern
-    /// Everything of a site, all its visits included.
-    case site
 }
 
 /// What a person means by the word behind `pin`.
@@ -186,15 +107,5 @@ enum PinName {
             throw LarderError(.input, "\"\(text)\" is pinned in more than one way: say which with \(kinds)")
         }
         return pin
-    }
-}
-
-extension PinKind {
-    init(_ kind: Pin.Kind) {
-        switch kind {
-        case .url: self = .url
-        case .pattern: self = .pattern
-        case .site: self = .site
-        }
     }
 }

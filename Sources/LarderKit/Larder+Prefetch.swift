@@ -76,19 +76,12 @@ extension Larder {
     }
 
     private func heldSites(_ names: [String]) async throws(LarderError) -> [Site] {
-        let folder = folder
-        return try await Self.onThread("larder-sites") { () throws(LarderError) in
-            do throws(StoreError) {
-                let sites = try StoreReader(folder).sites()
-                if names.isEmpty { return sites }
-                var wanted: [Site] = []
-                for name in names {
-                    wanted.append(try SiteName.site(name, in: sites))
-                }
-                return wanted
-            } catch {
-                throw LarderError(error)
-            }
+        try await reading("larder-sites") { (reader) throws(StoreError) in
+            let sites = try reader.sites()
+            guard !names.isEmpty else { return sites }
+            var wanted: [Site] = []
+            for name in names { wanted.append(try SiteName.site(name, in: sites)) }
+            return wanted
         }
     }
 

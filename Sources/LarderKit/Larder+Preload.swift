@@ -4,7 +4,7 @@ internal import Crawl
 internal import Digest
 internal import Fetch
 internal import Store
-internal import Web
+package import Web
 
 /// How to preload.
 public struct PreloadOptions: Sendable {
@@ -326,38 +326,7 @@ public struct PreloadReport: Sendable, Equatable {
     public var sinceDate: String? { since.map { HTTPDate(secondsSinceEpoch: $0).iso8601 } }
 
     /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("manifest", manifest)
-            object.member("site", site)
-            object.member("outcome", outcome.rawValue)
-            object.member("visit", visit)
-            object.member("since", since)
-            object.member("bundles", bundles)
-            object.member("reused", reused)
-            object.member("fetched", fetched)
-            object.member("requisites", requisites)
-            object.member("requests", requests)
-            object.member("bytes", byteCount)
-            object.member("seconds", elapsed / .seconds(1))
-            object.member("insecure", isInsecure)
-            object.member("refused") { list in list.array { array in for item in refused { item.write(to: &array) } } }
-            object.member("missing") { list in list.array { array in for item in missing { item.write(to: &array) } } }
-            object.memberIfPresent("manifestFailure", manifestFailure)
-        }
-        return writer.text
-    }
-}
-
-extension PreloadReport.Problem {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("url", url)
-            object.member("reason", reason)
-            object.member("required", isRequired)
-        }
-    }
+    public var json: String { members.text() }
 }
 
 /// What there is to do about each bundle of a manifest, by what is held of it: a decision without any I/O.
@@ -422,4 +391,19 @@ struct PreloadPlan: Sendable, Equatable {
         if isRight, shown.isSound { return holding.isOwn ? .reuse : .adopt }
         return holding.isElsewhere ? .adopt : .fetch(isRight ? .damaged : .differs)
     }
+}
+
+extension PreloadReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "manifest": manifest, "site": site, "outcome": outcome.rawValue, "visit": visit, "since": since,
+            "bundles": bundles, "reused": reused, "fetched": fetched, "requisites": requisites,
+            "requests": requests, "bytes": byteCount, "seconds": elapsed / .seconds(1), "insecure": isInsecure,
+            "refused": refused, "missing": missing, "manifestFailure": IfAny(manifestFailure),
+        ]
+    }
+}
+
+extension PreloadReport.Problem: JSONObject {
+    package var members: JSONMembers { ["url": url, "reason": reason, "required": isRequired] }
 }

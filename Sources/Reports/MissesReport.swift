@@ -1,4 +1,67 @@
 package import Store
+package import Web
+
+/// What was asked for and is not held.
+public struct MissesReport: Sendable, Equatable {
+    /// By address.
+    public let misses: [MissedURL]
+
+    /// What of the notes is not held, and the addresses of what is held by now.
+    ///
+    /// - Parameter notes: as a server took them.
+    package static func report(
+        on notes: [Miss], _ reader: StoreReader
+    ) throws(StoreError) -> (missing: MissesReport, held: [String]) {
+        var (missing, held): ([MissedURL], [String]) = ([], [])
+        for miss in notes {
+            // What was sent something is never fetched.
+            let url = miss.method == "GET" ? WebURL(miss.href) : nil
+            let found = try url.map { (url) throws(StoreError) in try reader.find(url) } ?? nil
+            if found != nil { held.append(miss.href) } else { missing.append(MissedURL(miss)) }
+        }
+        return (MissesReport(misses: missing), held)
+    }
+
+    /// The report for programs.
+    public var json: String {
+        var writer = JSONWriter(.pretty)
+        writer.value(misses)
+        return writer.text
+    }
+}
+
+public struct MissedURL: Sendable, Equatable {
+    public let url: String
+    /// What was asked for by another method than GET is told, and never fetched.
+    public let method: String
+    /// Whether a person went there; else a page needs it.
+    public let isPage: Bool
+    /// The page that asked for it, as far as the browser said.
+    public let referrer: String?
+    public let count: Int
+    /// Seconds since 1970.
+    public let first: Int64
+    public let last: Int64
+
+    init(_ miss: Miss) {
+        url = miss.href
+        method = miss.method
+        isPage = miss.isPage
+        referrer = miss.referrer
+        count = miss.count
+        first = miss.first
+        last = miss.last
+    }
+}
+
+extension MissedURL: JSONObject {
+    package var members: JSONMembers {
+        [
+            "url": url, "method": method, "role": isPage ? "page" : "requisite", "referrer": referrer,
+            "count": count, "first": first, "last": last,
+        ]
+    }
+}
 
 /// What came of a walk over everything that a site's pages need, as `larder check --offline` makes it, but
 /// for the digests of bodies.
@@ -29,4 +92,8 @@ package struct SiteNeeds: Sendable, Equatable {
     package typealias Walk =
         @Sendable (_ reader: StoreReader, _ site: Site, _ limit: Int) throws(StoreError) ->
         SiteNeeds?
+}
+
+extension SiteNeeds.Lack: JSONObject {
+    package var members: JSONMembers { ["url": href, "reason": reason, "asker": asker] }
 }

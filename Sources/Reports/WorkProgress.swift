@@ -1,5 +1,5 @@
 internal import Synchronization
-internal import Web
+package import Web
 
 /// How far some longer work is.
 public struct WorkProgress: Sendable, Equatable {
@@ -23,17 +23,7 @@ public struct WorkProgress: Sendable, Equatable {
     }
 
     /// One line for programs.
-    public var json: String {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("event", "work")
-            object.member("unit", unit.rawValue)
-            object.member("done", done)
-            object.member("total", total)
-            object.member("bytes", byteCount)
-        }
-        return writer.text
-    }
+    public var json: String { members.text(.compact) }
 }
 
 /// Counts what threads do side by side. Nothing is counted when nobody wants to know.
@@ -57,5 +47,11 @@ package final class WorkTally: Sendable {
             return state
         }
         progress(WorkProgress(unit, done: done, of: total, byteCount: bytes))
+    }
+}
+
+extension WorkProgress: JSONObject {
+    package var members: JSONMembers {
+        ["event": "work", "unit": unit.rawValue, "done": done, "total": total, "bytes": byteCount]
     }
 }

@@ -131,32 +131,17 @@ struct ConfigReport: Sendable, Equatable {
     let settings: [Setting]
 
     /// The report for programs.
-    var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("files") { list in
-                list.array { array in
-                    for file in files {
-                        array.object { object in
-                            object.member("path", file.path)
-                            object.member("state", file.state)
-                        }
-                    }
-                }
-            }
-            object.member("settings") { list in
-                list.array { array in
-                    for setting in settings {
-                        array.object { object in
-                            object.member("command", setting.command)
-                            object.member("option", setting.option)
-                            object.member("values", setting.values)
-                            object.member("source", setting.source)
-                        }
-                    }
-                }
-            }
-        }
-        return writer.text
-    }
+    var json: String { members.text() }
+}
+
+extension ConfigReport: JSONObject {
+    var members: JSONMembers { ["files": files, "settings": settings] }
+}
+
+extension ConfigReport.File: JSONObject {
+    var members: JSONMembers { ["path": path, "state": state] }
+}
+
+extension ConfigReport.Setting: JSONObject {
+    var members: JSONMembers { ["command": command, "option": option, "values": values, "source": source] }
 }

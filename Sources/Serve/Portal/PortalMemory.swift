@@ -54,4 +54,14 @@ final class PortalMemory {
         needs[site.id] = found
         return found
     }
+
+    /// - Parameter limit: how many addresses may be walked over.
+    func report(
+        on site: Site, limit: Int = PortalLimits.neededURLs, _ reader: StoreReader
+    ) throws(StoreError) -> SiteReport {
+        let shown = SiteReport.shownVisit(of: site)
+        let tally = try shown.map { (visit) throws(StoreError) in try self.tally(ofVisit: visit.id, reader) }
+        return try SiteReport(
+            site, tally: tally ?? VisitTally(), needs: needs(of: site, limit: limit, reader), reader)
+    }
 }

@@ -5,16 +5,24 @@ package struct KnownMD5s {
     private let reader: StoreReader
     /// By the SHA-256 of the body.
     private var computed: [[UInt8]: (body: StoredBody, md5: Digest)] = [:]
+    /// How many bytes may still be read.
+    private var room: Int
 
-    package init(_ reader: StoreReader) {
+    /// - Parameter byteCount: how many bytes are read at most to compute what nobody computed yet.
+    package init(_ reader: StoreReader, upTo byteCount: Int = .max) {
         self.reader = reader
+        room = byteCount
     }
 
-    /// Nil for a body that is gone from the database. Fails when its file cannot be read.
+    /// Nil for a body that is gone from the database, or that there is no room for. Fails when its file cannot be read.
     package mutating func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let known = computed[body.sha256] { return known.md5 }
+        guard body.md5 != nil || body.byteCount <= room else { return nil }
         guard let md5 = try reader.md5(of: body) else { return nil }
-        if body.md5 == nil { computed[body.sha256] = (body, md5) }
+        if body.md5 == nil {
+            computed[body.sha256] = (body, md5)
+            room -= body.byteCount
+        }
         return md5
     }
 

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 internal import System
 internal import Web
 
@@ -149,7 +150,7 @@ enum ManifestCommand {
             }
             for skipped in report.skipped { terminal.fail("\(skipped.name) is not in it: \(skipped.reason)") }
             terminal.note(
-                "\(Quantities.count(report.bundles, "bundle")), \(Quantities.bytes(report.byteCount))")
+                "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))")
             return report.skipped.isEmpty ? .done : .incomplete
         }
     }
