@@ -28,12 +28,13 @@ package struct BundleGate: Sendable {
         var start: [WebURL] = []
         for text in manifest.manifest.start {
             guard let url = WebURL(text, base: manifest.bases[0].url) else {
-                throw LarderError(.input, "\(manifest.name): \"\(text)\" is relative: say to what with --base URL")
+                throw LarderError(.input, "\(manifest.name): \"\(text)\" is relative: say to what", remedy: .base)
             }
             guard url.isHTTP else {
                 throw LarderError(
                     .input,
-                    "\(manifest.name): \(url.href) is neither http nor https: write it so in the manifest, or give --base URL"
+                    "\(manifest.name): \(url.href) is neither http nor https: write it so in the manifest, or name its base",
+                    remedy: .base
                 )
             }
             start.append(url.key)

@@ -97,16 +97,16 @@ struct CheckTarget: Sendable {
         of bundle: Bundle, _ source: ManifestSource, _ base: ManifestSource.Base
     ) throws(LarderError) -> WebURL {
         guard var url = WebURL(bundle.reference, base: base.url) else {
+            let name = bundle.reference
+            guard base.url == nil else { throw LarderError(.input, "\(source.name): \"\(name)\" is not a URL") }
             throw LarderError(
-                .input,
-                base.url == nil
-                    ? "\(source.name): \"\(bundle.reference)\" is relative: say to what with --base URL"
-                    : "\(source.name): \"\(bundle.reference)\" is not a URL")
+                .input, "\(source.name): \"\(name)\" is relative: say to what", remedy: .base)
         }
         guard url.isHTTP else {
             throw LarderError(
                 .input,
-                "\(source.name): \(url.href) is neither http nor https: write it so in the manifest, or give --base URL"
+                "\(source.name): \(url.href) is neither http nor https: write it so in the manifest, or name its base",
+                remedy: .base
             )
         }
         // What is on the manifest's own origin is the site's, and moves with it; what is elsewhere stays there.

@@ -1,5 +1,6 @@
 package import Bundles
 package import Fetch
+public import Reports
 package import Store
 package import System
 package import Web
@@ -15,13 +16,27 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case interrupted
     }
 
+    /// What of the call would be changed to get further, where the message says so: the command has an option for each.
+    public enum Remedy: Sendable, Equatable {
+        /// Another larder.
+        case larder
+        /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
+        case base
+        /// `ServeOptions.root`.
+        case root
+        /// To say what the name is that was given, one of two or more.
+        case pinKind([PinKind])
+    }
+
     public let kind: Kind
     public let description: String
+    public let remedy: Remedy?
     /// No server gave what was asked for: this machine is as it should be.
     package var isOfServer = false
 
-    package init(_ kind: Kind, _ description: String) {
+    package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
         self.kind = kind
+        self.remedy = remedy
         // Manifests, names of files and answers of servers have their words in it.
         self.description = description.visible
     }
@@ -69,14 +84,14 @@ extension FetchFailure {
         switch kind {
         case .unknownHost: "check the name of the host, and the network"
         case .unreachable: "check that the server runs, and the network"
-        case .timeout: "try again later, or allow more with --timeout"
-        case .insecure: "trust its authority with --ca FILE, or look at nothing with --insecure"
+        case .timeout: "try again later, or allow more time"
+        case .insecure: "trust its authority, or have certificates not looked at"
         case .broken: "run the same command again"
         case .nonsense: "check the port and the scheme of the address"
-        case .tooLarge: "allow more with --max-body SIZE"
-        case .endless: "leave it out with --exclude"
-        case .noRoom: "make room on the disk, or leave large files out with --max-body SIZE"
-        case .refused: "name another address, or allow it with an option"
+        case .tooLarge: "allow larger bodies, or do without it"
+        case .endless: "exclude it, and run the same again"
+        case .noRoom: "make room on the disk, or leave large files out"
+        case .refused: "name another address, or allow this one"
         case .mismatch: "run the same command again: it is fetched anew"
         case .interrupted: "the same command does it again"
         case .machine: "mend that, then run the same command again"

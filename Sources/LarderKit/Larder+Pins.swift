@@ -103,8 +103,9 @@ enum PinName {
             throw LarderError(.input, "\"\(text)\" is not pinned; see what is with: larder pins")
         }
         guard meant.count == 1 else {
-            let kinds = meant.map { "--\($0.kind.rawValue)" }.joined(separator: " or ")
-            throw LarderError(.input, "\"\(text)\" is pinned in more than one way: say which with \(kinds)")
+            throw LarderError(
+                .input, "\"\(text)\" is pinned in more than one way: say which",
+                remedy: .pinKind(meant.map { PinKind($0.kind) }))
         }
         return pin
     }

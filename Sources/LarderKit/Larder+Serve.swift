@@ -32,7 +32,8 @@ extension Larder {
         if let loads { mirror.load = { loads.load($0, done: $1) } }
         guard folder.exists else {
             throw LarderError(
-                .machine, "there is no larder at \(path): prefetch a site into it first, or name another with --store")
+                .machine, "there is no larder at \(path): prefetch a site into it first, or name another",
+                remedy: .larder)
         }
         do throws(ServerError) {
             return MirrorService(
@@ -56,11 +57,7 @@ extension Larder {
     }
 
     private func makeStore() throws(LarderError) {
-        do throws(StoreError) {
-            _ = try StoreWriter(folder)
-        } catch {
-            throw LarderError(error)
-        }
+        try storing { () throws(StoreError) in _ = try StoreWriter(folder) }
     }
 }
 
@@ -155,7 +152,7 @@ public struct ServeOptions: Sendable {
             // A name below localhost is this machine for everybody: other machines would find themselves.
             guard root != nil || known.isLoopback else {
                 throw LarderError(
-                    .input, "other machines can only be shown one site: name it with --at-root SITE")
+                    .input, "other machines can only be shown one site: name it", remedy: .root)
             }
             options.address = known
         }

@@ -99,11 +99,7 @@ struct SiteRun {
     }
 
     func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
-        do throws(StoreError) {
-            return try KeptManifest.inForce(of: site, StoreReader(larder.folder))
-        } catch {
-            throw LarderError(error)
-        }
+        try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(larder.folder)) }
     }
 
     struct Place {
@@ -168,12 +164,8 @@ struct SiteRun {
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
-        do throws(StoreError) {
-            let pages = try StoreReader(larder.folder).pageCount(of: held)
-            if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
-        } catch {
-            throw LarderError(error)
-        }
+        let pages = try storing { () throws(StoreError) in try StoreReader(larder.folder).pageCount(of: held) }
+        if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
         return plan
     }
 
@@ -228,11 +220,10 @@ struct SiteRun {
         let misses = plan.startsAtRequisites ? [] : try misses(on: Set(plan.start.map(\.host)))
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
-        do throws(StoreError) {
-            plan.required.add(try RequirementsInForce.all(in: larder.folder, besides: plan.site))
-        } catch {
-            throw LarderError(error)
+        let others = try storing { () throws(StoreError) in
+            try RequirementsInForce.all(in: larder.folder, besides: plan.site)
         }
+        plan.required.add(others)
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
         var report: PrefetchReport
@@ -284,19 +275,16 @@ struct SiteRun {
 
     /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
-        do throws(StoreError) {
-            return larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
-        } catch {
-            throw LarderError(error)
+        try storing { () throws(StoreError) in
+            larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
         }
     }
 
     private func forget(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
-        do throws(StoreError) {
-            try NoteBook.ifAny(larder.folder)?.forget(misses: misses.map(\.href))
-        } catch {
-            throw LarderError(error)
+        try storing { () throws(StoreError) in
+            let notes = try NoteBook.ifAny(larder.folder)
+            try notes?.forget(misses: misses.map(\.href))
         }
     }
 }

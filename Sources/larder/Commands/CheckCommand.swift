@@ -155,18 +155,3 @@ enum ManifestCommand {
         }
     }
 }
-
-extension Arguments {
-    /// Nil when the option is not given.
-    fileprivate var typeFilter: TypeFilter? {
-        get throws(UsageError) {
-            guard let text = text(.type) else { return nil }
-            guard let filter = TypeFilter(text) else {
-                throw UsageError(
-                    "--type wants a media type such as text/html or image/*, or one of "
-                        + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
-            }
-            return filter
-        }
-    }
-}

@@ -2,7 +2,7 @@ import Bundles
 import Digest
 import Testing
 
-@testable import LarderKit
+@testable import Check
 
 @Suite struct PreloadPlanTests {
     private static let right = DigestStream.digest(.md5, of: [97].span)
