@@ -81,7 +81,7 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    private mutating func writeKey(_ key: String) {
+    fileprivate mutating func writeKey(_ key: String) {
         separate()
         writeQuoted(key)
         bytes.append(0x3A)
@@ -184,10 +184,10 @@ extension JSONObject {
 
 /// The members of an object, in their order. What is nil is written as null.
 package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
-    private var list: [(key: String, value: any JSONWritable)]
+    private var list: [(String, any JSONWritable)]
 
     package init(dictionaryLiteral members: (String, any JSONWritable)...) {
-        list = members.map { (key: $0.0, value: $0.1) }
+        list = members
     }
 
     /// The members of both, one after the other.
@@ -199,8 +199,9 @@ package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
 
     package func write(to writer: inout JSONWriter) {
         writer.object { object in
-            for member in list where !member.value.isLeftOut {
-                object.member(member.key) { member.value.write(to: &$0) }
+            for (key, value) in list where !value.isLeftOut {
+                object.writeKey(key)
+                value.write(to: &object)
             }
         }
     }

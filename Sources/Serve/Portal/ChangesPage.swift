@@ -36,7 +36,7 @@ struct ChangesPage: PortalPage {
             (self.from, self.to) = (from, to)
         } catch {
             // There is nothing that it could be compared with.
-            (from, to) = (nil, nil)
+            (from, to) = (nil, SiteReport.shownVisit(of: site))
         }
         guard let from, let to, from != to, !Self.isLarge(site) else {
             difference = nil
