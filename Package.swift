@@ -41,12 +41,17 @@ let package = Package(
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("TLS", ["System", "Web", "CTLS"]),
         room("Crawl", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"]),
-        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "CLinux"]),
+        room("Reports", ["System", "Web", "Digest", "Store"]),
+        room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "CLinux"]),
         room(
             "LarderKit",
-            ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "TLS", "Serve"]),
+            [
+                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Crawl", "Reports", "Check",
+                "Serve",
+            ]),
         .executableTarget(
-            name: "larder", dependencies: ["System", "LarderKit"],
+            name: "larder", dependencies: ["System", "Web", "Reports", "LarderKit"],
             resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")], swiftSettings: settings),
 
         .target(name: "TestOrigin", dependencies: ["Web"], path: "Tests/TestOrigin", swiftSettings: settings),
@@ -60,9 +65,11 @@ let package = Package(
         tests("TLSTests", ["System", "TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
         tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
-        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Serve", "LarderKit"]),
-        tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "LarderKit"]),
-        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "LarderKit", "larder"]),
+        tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
+        tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
+        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Reports", "Serve", "LarderKit"]),
+        tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
+        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),
 
         .executableTarget(

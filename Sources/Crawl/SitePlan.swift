@@ -48,26 +48,7 @@ public struct SitePlan: Sendable, Equatable {
     }
 
     /// Only what differs from the usual is written.
-    package var text: String {
-        var writer = JSONWriter()
-        writer.object { object in
-            if scope.extent != .host { object.member("scope", scope.extent.rawValue) }
-            if !scope.include.isEmpty { object.member("include", scope.include) }
-            if !scope.exclude.isEmpty { object.member("exclude", scope.exclude) }
-            if let depth = scope.depth { object.member("depth", depth) }
-            if !sitemaps.isEmpty { object.member("sitemaps", sitemaps) }
-            if let robots, robots != .obey { object.member("robots", robots.rawValue) }
-            if !rules.isEmpty { object.member("rules", rules) }
-            if !guesses { object.member("guesses", guesses) }
-            object.memberIfPresent("nofollow", nofollow?.rawValue)
-            if let noindex, noindex != .ignore { object.member("noindex", noindex.rawValue) }
-            if let maxPages { object.member("maxPages", maxPages) }
-            if let connectionsPerHost { object.member("perHost", connectionsPerHost) }
-            if let manifest { object.member("manifest") { manifest.write(to: &$0) } }
-            if let leftOut { object.member("leftOut") { leftOut.write(to: &$0) } }
-        }
-        return writer.text
-    }
+    package var text: String { members.text(.compact) }
 
     /// What this says of one run, over what held the last time. A list or a scope is never said anew in an update; the manifest,
     /// and what was left out, are the last visit's.
@@ -119,17 +100,6 @@ package struct ManifestPlan: Sendable, Equatable {
         isWhole = json["whole"]?.bool ?? true
     }
 
-    package func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("place", place)
-            object.memberIfPresent("base", base)
-            object.memberIfPresent("format", format)
-            if isAlone { object.member("alone", isAlone) }
-            if !hasRequisites { object.member("requisites", hasRequisites) }
-            if !isWhole { object.member("whole", isWhole) }
-        }
-    }
-
     /// The same manifest, whatever else is wanted of it.
     package func isSamePlace(_ other: ManifestPlan) -> Bool { place == other.place && base == other.base }
 
@@ -172,23 +142,42 @@ package struct LeftOut: Sendable, Equatable {
         failed = Set(json["failed"]?.array?.compactMap(\.string) ?? [])
     }
 
-    package func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.memberIfPresent("limit", limit)
-            object.member("traps") { traps in
-                traps.object { object in
-                    for (pattern, reason) in self.traps.sorted(by: { $0.key < $1.key }) {
-                        object.member(pattern, reason)
-                    }
-                }
-            }
-            object.member("failed", failed.sorted())
-        }
-    }
-
     /// Why a page was not asked for; nil when it was, or ought to have been.
     package func reason(for page: WebURL) -> String? {
         if let trap = traps[TrapReason.pattern(of: page)] { return trap }
         return failed.contains(page.href) ? nil : limit
+    }
+}
+
+extension SitePlan: JSONObject {
+    /// Those that differ from the usual.
+    package var members: JSONMembers {
+        [
+            "scope": IfAny(scope.extent == .host ? nil : scope.extent.rawValue), "include": IfAny(scope.include),
+            "exclude": IfAny(scope.exclude), "depth": IfAny(scope.depth), "sitemaps": IfAny(sitemaps),
+            "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
+            "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
+            "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "maxPages": IfAny(maxPages),
+            "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
+        ]
+    }
+}
+
+extension ManifestPlan: JSONObject {
+    package var members: JSONMembers {
+        [
+            "place": place, "base": IfAny(base), "format": IfAny(format), "alone": IfAny(isAlone ? true : nil),
+            "requisites": IfAny(hasRequisites ? nil : false), "whole": IfAny(isWhole ? nil : false),
+        ]
+    }
+}
+
+extension LeftOut: JSONObject {
+    package var members: JSONMembers {
+        let sorted = traps.sorted { $0.key < $1.key }
+        return [
+            "limit": IfAny(limit), "traps": sorted.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
+            "failed": failed.sorted(),
+        ]
     }
 }

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Crawl
 internal import Digest
 internal import Fetch
@@ -35,7 +36,7 @@ final class AppLoad {
         self.options = options
         self.interruption = interruption
         ownRules = try CacheRules(texts: options.rules)
-        required = try larder.requirements()
+        required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: larder.folder) }
         let folder = larder.folder
         reader = try storing { () throws(StoreError) -> StoreReader? in
             do throws(StoreError) {
@@ -272,7 +273,7 @@ final class AppLoad {
         let start = Self.now
         var request = FetchRequest(number: 0, url: url, fields: fields)
         request.reach = reach
-        let fetch = try options.network.fetchOptions(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
+        let fetch = try options.network.options(for: [url], spoolFolder: FetchOptions.forReading.spoolFolder)
         let result: FetchResult?
         do throws(FetchFailure) {
             let loop = try openLoop(fetch)
@@ -438,15 +439,6 @@ extension NewBody {
 
     /// Larger bodies are kept, and not looked into.
     private static let largestScan = 64 * 1024 * 1024
-}
-
-/// What the store says goes on as what stopped the call.
-private func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
-    do throws(StoreError) {
-        return try body()
-    } catch {
-        throw LarderError(error)
-    }
 }
 
 extension Bundle {

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Digest
 internal import Fetch
 internal import Store
@@ -85,15 +86,8 @@ extension Larder {
     @discardableResult
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try Self.startURL(url).href
-        let folder = folder
-        return try await Self.onThread("larder-remove") { () throws(LarderError) in
-            do throws(StoreError) {
-                // A writer would make a larder where there is none.
-                _ = try StoreReader(folder)
-                return try StoreWriter(folder).remove { $0 == href } > 0
-            } catch {
-                throw LarderError(error)
-            }
+        return try await reading("larder-remove") { (reader) throws(StoreError) in
+            try StoreWriter(reader.folder).remove { $0 == href } > 0
         }
     }
 

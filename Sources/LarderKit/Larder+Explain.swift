@@ -1,6 +1,7 @@
+internal import Check
 internal import Crawl
 internal import Store
-internal import Web
+package import Web
 
 extension Larder {
     /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and who links to
@@ -31,7 +32,7 @@ extension Larder {
         do throws(PatternMistake) {
             let explanation = try Explanation(
                 of: url, start: site.start.compactMap { WebURL($0) }, scope: settings.scope,
-                obeysRobots: settings.obeysRobots, productToken: productToken, robots: robots,
+                obeysRobots: settings.obeysRobots, productToken: Product.token, robots: robots,
                 isMarkedNofollow: isMarked)
             return ExplainReport.Site(
                 name: site.name, asPage: explanation.asPage.description, isPageFollowed: explanation.asPage.isFollowed,
@@ -93,26 +94,17 @@ public struct ExplainReport: Sendable, Equatable {
     public let linkedFrom: [String]
 
     /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("url", url)
-            object.member("heldStatus", heldStatus)
-            object.member("chain", chain)
-            object.member("linkedFrom", linkedFrom)
-            object.member("sites") { list in
-                list.array { array in
-                    for site in sites {
-                        array.object { object in
-                            object.member("name", site.name)
-                            object.member("asPage", site.asPage)
-                            object.member("asRequisite", site.asRequisite)
-                            object.member("robots", site.robots)
-                        }
-                    }
-                }
-            }
-        }
-        return writer.text
+    public var json: String { members.text() }
+}
+
+extension ExplainReport: JSONObject {
+    package var members: JSONMembers {
+        ["url": url, "heldStatus": heldStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
+    }
+}
+
+extension ExplainReport.Site: JSONObject {
+    package var members: JSONMembers {
+        ["name": name, "asPage": asPage, "asRequisite": asRequisite, "robots": robots]
     }
 }

@@ -1,4 +1,6 @@
+internal import Check
 internal import Glibc
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -14,18 +16,16 @@ extension Larder {
     public func pin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
         return try await Self.onThread("larder-pin") { () throws(LarderError) in
-            let reader = try Self.storing { () throws(StoreError) in try StoreReader(folder) }
-            let sites = try Self.storing { () throws(StoreError) in try reader.sites().map(\.name) }
+            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
+            let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinName.pin(name, kind, sites: sites)
             // Whoever says nothing of the kind may have meant the page alone.
             let other = kind == nil && pin.kind == .site ? (try? Self.startURL(name))?.href : nil
-            return try Self.storing { () throws(StoreError) in
+            return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
-                return PinChange(
-                    pin: try Self.describe([pin], reader)[0], isNew: isNew,
-                    alsoNamesURL: try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }
-                        ?? false)
+                let alsoNamesURL = try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }
+                return try PinChange(pin, isNew: isNew, alsoNamesURL: alsoNamesURL ?? false, reader)
             }
         }
     }
@@ -38,12 +38,12 @@ extension Larder {
     public func unpin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
         return try await Self.onThread("larder-unpin") { () throws(LarderError) in
-            let reader = try Self.storing { () throws(StoreError) in try StoreReader(folder) }
-            let pins = try Self.storing { () throws(StoreError) in try reader.pins() }
+            let reader = try storing { () throws(StoreError) in try StoreReader(folder) }
+            let pins = try storing { () throws(StoreError) in try reader.pins() }
             let pin = try PinName.held(name, kind, among: pins)
-            return try Self.storing { () throws(StoreError) in
+            return try storing { () throws(StoreError) in
                 let isGone = try StoreWriter(folder).remove(pin)
-                return PinChange(pin: try Self.describe([pin], reader)[0], isNew: isGone, alsoNamesURL: false)
+                return try PinChange(pin, isNew: isGone, reader)
             }
         }
     }
@@ -52,93 +52,8 @@ extension Larder {
     ///
     /// - Throws: `LarderError` of kind `.machine` when there is no larder, or it cannot be read.
     public func pins() async throws(LarderError) -> PinsReport {
-        let folder = folder
-        return try await Self.onThread("larder-pins") { () throws(LarderError) in
-            try Self.storing { () throws(StoreError) in
-                let reader = try StoreReader(folder)
-                return PinsReport(pins: try Self.describe(reader.pins(), reader))
-            }
-        }
+        try await reading("larder-pins") { (reader) throws(StoreError) in try PinsReport(reader) }
     }
-
-    private static func describe(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
-        zip(pins, try reader.covers(of: pins.map { [$0] })).map { pin, cover in
-            HeldPin(kind: PinKind(pin.kind), value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
-        }
-    }
-
-    private static func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            throw LarderError(error)
-        }
-    }
-}
-
-/// What came of pinning something, or of taking a pin away.
-public struct PinChange: Sendable, Equatable {
-    public let pin: HeldPin
-    /// False when it was so before.
-    public let isNew: Bool
-    /// The word names a site, which was taken, and also a URL that is held.
-    public let alsoNamesURL: Bool
-
-    /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("pin") { pin.write(to: &$0) }
-            object.member("new", isNew)
-        }
-        return writer.text
-    }
-}
-
-/// What is pinned, and how much that is.
-public struct PinsReport: Sendable, Equatable {
-    public let pins: [HeldPin]
-
-    /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("pins") { list in
-                list.array { array in for pin in pins { pin.write(to: &array) } }
-            }
-        }
-        return writer.text
-    }
-}
-
-/// A pin, and what it covers of what is held now.
-public struct HeldPin: Sendable, Equatable {
-    public let kind: PinKind
-    /// A URL, a pattern, or the name of a site.
-    public let value: String
-    /// Held URLs that it keeps, those included that others need.
-    public let urls: Int
-    /// Their bodies' bytes, each body counted once.
-    public let byteCount: Int64
-
-    func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("kind", kind.rawValue)
-            object.member("value", value)
-            object.member("urls", urls)
-            object.member("bytes", byteCount)
-        }
-    }
-}
-
-/// What a pin names.
-public enum PinKind: String, Sendable, CaseIterable {
-    /// One URL, with what it needs.
-    case url
-    /// The URLs that a pattern matches, with what they need.
-    case pattern
-    /// Everything of a site, all its visits included.
-    case site
 }
 
 /// What a person means by the word behind `pin`.
@@ -188,19 +103,10 @@ enum PinName {
             throw LarderError(.input, "\"\(text)\" is not pinned; see what is with: larder pins")
         }
         guard meant.count == 1 else {
-            let kinds = meant.map { "--\($0.kind.rawValue)" }.joined(separator: " or ")
-            throw LarderError(.input, "\"\(text)\" is pinned in more than one way: say which with \(kinds)")
+            throw LarderError(
+                .input, "\"\(text)\" is pinned in more than one way: say which",
+                remedy: .pinKind(meant.map { PinKind($0.kind) }))
         }
         return pin
-    }
-}
-
-extension PinKind {
-    init(_ kind: Pin.Kind) {
-        switch kind {
-        case .url: self = .url
-        case .pattern: self = .pattern
-        case .site: self = .site
-        }
     }
 }

@@ -1,8 +1,10 @@
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
+internal import Reports
 internal import System
-internal import Web
+package import Web
 
 extension Larder {
     /// Looks at some pages of a site, one after the other, and estimates what a prefetch with these options would fetch.
@@ -85,35 +87,7 @@ public struct PlanReport: Sendable, Equatable {
     }
 
     /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("site", site)
-            object.member("interrupted", isInterrupted)
-            object.member("requests", requests)
-            object.member("fetchedBytes", fetchedByteCount)
-            object.member("pages") { pages.write(to: &$0) }
-            object.member("bytes") { byteCount.write(to: &$0) }
-            object.member("seconds") { seconds.write(to: &$0) }
-            object.member("sampleTooSmall", isSampleTooSmall)
-            object.member("refusedByRobots", refusedByRobots)
-            object.memberIfPresent("crawlDelay", crawlDelay)
-            object.member("traps", traps)
-            object.member("patterns") { list in
-                list.array { array in
-                    for group in groups {
-                        array.object { object in
-                            object.member("pattern", group.pattern)
-                            object.member("sampled", group.sampled)
-                            object.member("pages") { group.pages.write(to: &$0) }
-                            object.member("bytes") { group.byteCount.write(to: &$0) }
-                        }
-                    }
-                }
-            }
-        }
-        return writer.text
-    }
+    public var json: String { members.text() }
 }
 
 extension PlanReport.Bounds {
@@ -121,11 +95,25 @@ extension PlanReport.Bounds {
         low = bounds.low
         high = bounds.high
     }
+}
 
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("low", low)
-            object.member("high", high)
-        }
+extension PlanReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "site": site, "interrupted": isInterrupted, "requests": requests, "fetchedBytes": fetchedByteCount,
+            "pages": pages, "bytes": byteCount, "seconds": seconds, "sampleTooSmall": isSampleTooSmall,
+            "refusedByRobots": refusedByRobots, "crawlDelay": IfAny(crawlDelay), "traps": traps,
+            "patterns": groups,
+        ]
     }
+}
+
+extension PlanReport.Group: JSONObject {
+    package var members: JSONMembers {
+        ["pattern": pattern, "sampled": sampled, "pages": pages, "bytes": byteCount]
+    }
+}
+
+extension PlanReport.Bounds: JSONObject {
+    package var members: JSONMembers { ["low": low, "high": high] }
 }

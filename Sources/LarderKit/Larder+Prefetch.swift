@@ -1,6 +1,8 @@
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
+internal import Reports
 internal import Store
 internal import Synchronization
 internal import System
@@ -74,23 +76,12 @@ extension Larder {
     }
 
     private func heldSites(_ names: [String]) async throws(LarderError) -> [Site] {
-        let folder = folder
-        return try await Self.onThread("larder-sites") { () throws(LarderError) in
-            do throws(StoreError) {
-                let sites = try StoreReader(folder).sites()
-                if names.isEmpty { return sites }
-                let known = sites.map(\.name)
-                var wanted: [Site] = []
-                for name in names {
-                    guard let place = SiteName.place(of: name, among: known) else {
-                        throw SiteName.unknown(name, among: known)
-                    }
-                    wanted.append(sites[place])
-                }
-                return wanted
-            } catch {
-                throw LarderError(error)
-            }
+        try await reading("larder-sites") { (reader) throws(StoreError) in
+            let sites = try reader.sites()
+            guard !names.isEmpty else { return sites }
+            var wanted: [Site] = []
+            for name in names { wanted.append(try SiteName.site(name, in: sites)) }
+            return wanted
         }
     }
 
@@ -105,15 +96,15 @@ extension Larder {
     }
 
     func plan(site: WebURL, start: [WebURL], _ options: PrefetchOptions) throws(LarderError) -> CrawlPlan {
-        var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Self.userAgent)
-        plan.fetch = try options.network.fetchOptions(for: start, spoolFolder: folder.incoming)
+        var plan = CrawlPlan(site: site.href, start: start, folder: folder, userAgent: Product.userAgent)
+        plan.fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
         plan.sitePlan = options.plan
         plan.patience = options.patience
         for sitemap in options.plan.sitemaps { plan.sitemaps.append(try Self.startURL(sitemap)) }
         plan.limits = options.limits
         plan.limits.pages = options.plan.maxPages
         plan.scanThreads = options.scanThreads
-        plan.productToken = Self.productToken
+        plan.productToken = Product.token
         plan.mayReachPrivate = options.network.mayReachPrivate
         plan.rules = try CacheRules(texts: options.plan.rules)
         plan.rules.inspection = .refusingStandIns
@@ -131,31 +122,9 @@ extension Larder {
         return plan
     }
 
-    /// `example.com/a` is taken for `https://example.com/a`, as a browser's address field would, and `localhost:3000` for
-    /// `http://localhost:3000`, since few servers on this machine speak TLS.
+    /// As a person writes it; see `WebURL.typed`.
     static func startURL(_ text: String) throws(LarderError) -> WebURL {
-        var url = WebURL(hasScheme(text) ? text : "https://" + text)
-        if let given = url, !hasScheme(text), given.isLoopback { url = WebURL("http://" + text) }
-        guard let url, !url.isHTTP || !url.host.isEmpty else {
-            throw LarderError(.input, "\"\(text)\" is not a URL: write it like https://example.com/")
-        }
-        guard url.isHTTP else {
-            throw LarderError(
-                .input,
-                "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/")
-        }
-        guard !url.hasCredentials else {
-            throw LarderError(
-                .input,
-                "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them")
-        }
-        return url.key
-    }
-
-    /// Whether what stands before the first slash ends with a colon: `https://a`, not `a:80/` nor `a/?u=https://b`.
-    private static func hasScheme(_ text: String) -> Bool {
-        let start = text.utf8.prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-        return start.last == UInt8(ascii: ":")
+        do throws(URLMistake) { return try WebURL.typed(text) } catch { throw LarderError(error) }
     }
 }
 
@@ -167,16 +136,6 @@ extension CrawlPlan.Answer {
         answer.fields = edited.storedFields(now: HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch()))
         answer.bytes = edited.body
         return answer
-    }
-}
-
-extension WebURL {
-    /// Whether the host is this machine by its name or its address.
-    fileprivate var isLoopback: Bool {
-        // A host of digits and dots is an IPv4 address, whatever was written: anything else was refused.
-        let isIPv4 = host.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
-        return host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-            || isIPv4 && host.hasPrefix("127.")
     }
 }
 
@@ -214,15 +173,8 @@ extension CacheRules {
             do throws(Rule.Mistake) {
                 rules.append(try Rule(text))
             } catch {
-                let reason =
-                    switch error {
-                    case .empty: "it is empty"
-                    case .pattern(let pattern): "\(pattern) is no pattern of URLs"
-                    case .setting(let word): "\"\(word)\" is nothing that a rule can set"
-                    case .nothingSet: "it sets nothing"
-                    }
                 throw LarderError(
-                    .input, "the rule \"\(text)\" cannot be used: \(reason); write it like \"/api/** max-age=600\"")
+                    .input, "the rule \"\(text)\" cannot be used: \(error); write it like \"/api/** max-age=600\"")
             }
         }
         self.init(rules)

@@ -1,5 +1,7 @@
+internal import Check
 internal import Fetch
 internal import Glibc
+internal import Reports
 public import Serve
 internal import Store
 internal import System
@@ -29,7 +31,9 @@ extension Larder {
         var mirror = try options.mirrorOptions(hasMirror: port != nil)
         let requirements = RequirementsInForce()
         mirror.requirements = { reader throws(StoreError) in try requirements.read(reader) }
-        mirror.walk = { [self] reader, site, limit throws(StoreError) in try walk(reader, site, limit: limit) }
+        mirror.walk = { reader, site, limit throws(StoreError) in
+            try OfflineCheck.needs(of: site, limit: limit, reader)
+        }
         if options.mayBeEmpty || options.proxy != nil { try makeStore() }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
@@ -38,7 +42,8 @@ extension Larder {
         if let loads { mirror.load = { loads.load($0, done: $1) } }
         guard folder.exists else {
             throw LarderError(
-                .machine, "there is no larder at \(path): prefetch a site into it first, or name another with --store")
+                .machine, "there is no larder at \(path): prefetch a site into it first, or name another",
+                remedy: .larder)
         }
         do throws(ServerError) {
             return MirrorService(
@@ -58,15 +63,11 @@ extension Larder {
         try makeStore()
         let start = mirror.root.map { [$0] } ?? []
         return try ServerLoads(
-            try options.network.fetchOptions(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
+            try options.network.options(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
     }
 
     private func makeStore() throws(LarderError) {
-        do throws(StoreError) {
-            _ = try StoreWriter(folder)
-        } catch {
-            throw LarderError(error)
-        }
+        try storing { () throws(StoreError) in _ = try StoreWriter(folder) }
     }
 }
 
@@ -168,7 +169,7 @@ public struct ServeOptions: Sendable {
             // A name below localhost is this machine for everybody: other machines would find themselves.
             guard root != nil || known.isLoopback || !hasMirror else {
                 throw LarderError(
-                    .input, "other machines can only be shown one site: name it with --at-root SITE")
+                    .input, "other machines can only be shown one site: name it", remedy: .root)
             }
             if proxy != nil, proxy?.login == nil, !known.isLoopback {
                 throw LarderError(

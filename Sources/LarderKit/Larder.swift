@@ -1,4 +1,6 @@
-internal import Glibc
+internal import Check
+internal import Crawl
+internal import Serve
 internal import Store
 internal import System
 internal import Web
@@ -30,7 +32,7 @@ public struct Larder: Sendable {
         return (value("HOME") ?? ".") + "/.local/share/larder"
     }
 
-    public static let version = "0.1.0"
+    public static let version = Product.version
 
     /// A text of somebody else's as a terminal may be given it: control characters, and what turns the direction of text around,
     /// are written as JSON would write them. Line feeds and tabs stay.
@@ -42,17 +44,13 @@ public struct Larder: Sendable {
 
     var folder: StoreFolder { StoreFolder(path) }
 
-    static let userAgent = "\(productToken)/\(version)"
-    /// By which robots.txt speaks to us.
-    static let productToken = "larder"
-
     /// Reads the store on a thread of its own.
     func reading<Value: Sendable>(
         _ name: String, _ body: @escaping @Sendable (StoreReader) throws(StoreError) -> Value
     ) async throws(LarderError) -> Value {
         let folder = folder
         return try await Self.onThread(name) { () throws(LarderError) in
-            do throws(StoreError) { return try body(StoreReader(folder)) } catch { throw LarderError(error) }
+            try storing { () throws(StoreError) in try body(StoreReader(folder)) }
         }
     }
 
@@ -78,8 +76,30 @@ public struct Larder: Sendable {
     }
 }
 
-/// What this machine has.
-enum Machine {
-    /// The cores that are switched on; at least 1.
-    static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+extension LarderError {
+    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
+    init(_ error: CrawlError, kept: Int? = nil) {
+        switch error {
+        case .pattern(let mistake):
+            self.init(.input, mistake.description)
+        case .store, .fetch:
+            let told =
+                switch kept {
+                case nil: ""
+                case 0?: "; nothing of this visit is kept"
+                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
+                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
+                }
+            self.init(.machine, error.description + told)
+        }
+    }
+
+    init(_ error: ServerError) {
+        self.init(.machine, error.description)
+    }
+}
+
+/// What the store says goes on as what stopped the call.
+func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
+    do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

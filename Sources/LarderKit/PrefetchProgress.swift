@@ -1,6 +1,6 @@
+internal import Check
 internal import Crawl
-internal import Synchronization
-internal import Web
+package import Web
 
 /// How far a prefetch is.
 public struct PrefetchProgress: Sendable, Equatable {
@@ -61,32 +61,7 @@ public struct PrefetchProgress: Sendable, Equatable {
     }
 
     /// One line for programs.
-    public var json: String {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("event", "progress")
-            object.member("site", site)
-            object.member("seconds", Self.seconds(elapsed))
-            object.member("phase", phase.rawValue)
-            object.member("pages") { pages.write(to: &$0) }
-            object.member("requisites") { requisites.write(to: &$0) }
-            object.member("failed", failed)
-            object.member("running", running)
-            object.member("known", known)
-            object.member("requests", requests)
-            object.member("bytes", byteCount)
-            object.member("bytesPerSecond", bytesPerSecond)
-            object.member("confirmed", confirmed)
-            object.member("savedBytes", savedByteCount)
-            object.member("hosts") { list in
-                list.array { array in for host in hosts { host.write(to: &array) } }
-            }
-            object.member("hostCount", hostCount)
-            object.member("waiting") { waiting.write(to: &$0) }
-            object.member("secondsLeft", remaining.map(Self.seconds))
-        }
-        return writer.text
-    }
+    public var json: String { members.text(.compact) }
 
     /// Milliseconds are enough for anybody.
     static func seconds(_ duration: Duration) -> Double { ((duration / .seconds(1)) * 1000).rounded() / 1000 }
@@ -104,50 +79,45 @@ public struct PrefetchedURL: Sendable, Equatable {
     public let elapsed: Duration
 
     /// One line for programs.
-    public var json: String {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("event", "fetched")
-            object.member("url", url)
-            object.member("kind", kind)
-            object.member("status", status)
-            object.memberIfPresent("failure", failure)
-            object.member("bytes", byteCount)
-            object.member("seconds", PrefetchProgress.seconds(elapsed))
-        }
-        return writer.text
+    public var json: String { members.text(.compact) }
+}
+
+extension PrefetchProgress: JSONObject {
+    package var members: JSONMembers {
+        [
+            "event": "progress", "site": site, "seconds": Self.seconds(elapsed), "phase": phase.rawValue,
+            "pages": pages, "requisites": requisites, "failed": failed, "running": running, "known": known,
+            "requests": requests, "bytes": byteCount, "bytesPerSecond": bytesPerSecond, "confirmed": confirmed,
+            "savedBytes": savedByteCount, "hosts": hosts, "hostCount": hostCount, "waiting": waiting,
+            "secondsLeft": remaining.map(Self.seconds),
+        ]
     }
 }
 
-extension PrefetchProgress.Count {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("done", done)
-            object.member("queued", queued)
-        }
+extension PrefetchProgress.Count: JSONObject {
+    package var members: JSONMembers { ["done": done, "queued": queued] }
+}
+
+extension PrefetchProgress.Host: JSONObject {
+    package var members: JSONMembers {
+        [
+            "name": name, "running": running, "queued": queued, "limit": limit,
+            "requestsPerSecond": (requestsPerSecond * 10).rounded() / 10,
+            "pausedSeconds": pause.map(PrefetchProgress.seconds),
+        ]
     }
 }
 
-extension PrefetchProgress.Host {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("name", name)
-            object.member("running", running)
-            object.member("queued", queued)
-            object.member("limit", limit)
-            object.member("requestsPerSecond", (requestsPerSecond * 10).rounded() / 10)
-            object.member("pausedSeconds", pause.map(PrefetchProgress.seconds))
-        }
-    }
+extension PrefetchProgress.Waiting: JSONObject {
+    package var members: JSONMembers { ["robots": robots, "retries": retries, "scans": scans] }
 }
 
-extension PrefetchProgress.Waiting {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("robots", robots)
-            object.member("retries", retries)
-            object.member("scans", scans)
-        }
+extension PrefetchedURL: JSONObject {
+    package var members: JSONMembers {
+        [
+            "event": "fetched", "url": url, "kind": kind, "status": status, "failure": IfAny(failure),
+            "bytes": byteCount, "seconds": PrefetchProgress.seconds(elapsed),
+        ]
     }
 }
 
@@ -236,64 +206,5 @@ extension PrefetchedURL {
         self.init(
             url: answer.url, kind: answer.kind.rawValue, status: answer.status, failure: answer.failure,
             byteCount: answer.byteCount, elapsed: answer.elapsed)
-    }
-}
-
-/// How far some longer work is.
-public struct WorkProgress: Sendable, Equatable {
-    public enum Unit: String, Sendable, CaseIterable {
-        case bodies, bundles, pages
-        /// Nothing is counted: the bytes are what is in use by now.
-        case room
-    }
-
-    public let unit: Unit
-    public let done: Int
-    /// Nil where nobody knows how much there is.
-    public let total: Int?
-    public let byteCount: Int64
-
-    init(_ unit: Unit, done: Int, of total: Int?, byteCount: Int64 = 0) {
-        self.unit = unit
-        self.done = done
-        self.total = total
-        self.byteCount = byteCount
-    }
-
-    /// One line for programs.
-    public var json: String {
-        var writer = JSONWriter()
-        writer.object { object in
-            object.member("event", "work")
-            object.member("unit", unit.rawValue)
-            object.member("done", done)
-            object.member("total", total)
-            object.member("bytes", byteCount)
-        }
-        return writer.text
-    }
-}
-
-/// Counts what threads do side by side. Nothing is counted when nobody wants to know.
-final class WorkTally: Sendable {
-    private let unit: WorkProgress.Unit
-    private let total: Int
-    private let progress: (@Sendable (WorkProgress) -> Void)?
-    private let state = Mutex((done: 0, byteCount: Int64(0)))
-
-    init(_ unit: WorkProgress.Unit, of total: Int, _ progress: (@Sendable (WorkProgress) -> Void)?) {
-        self.unit = unit
-        self.total = total
-        self.progress = progress
-    }
-
-    func add(_ count: Int = 1, byteCount: Int = 0) {
-        guard let progress else { return }
-        let (done, bytes) = state.withLock { state in
-            state.done += count
-            state.byteCount += Int64(byteCount)
-            return state
-        }
-        progress(WorkProgress(unit, done: done, of: total, byteCount: bytes))
     }
 }

@@ -1,5 +1,6 @@
+internal import Check
 public import Crawl
-internal import Web
+package import Web
 
 /// What a prefetch did, and everything that it did not get: the figures of the crawl, such as `pages` and `wireByteCount`, and
 /// what became of the visit.
@@ -112,94 +113,63 @@ public struct PrefetchReport: Sendable, Equatable {
     }
 
     /// The report for programs.
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.member("site", crawl.site)
-            object.member("visit", crawl.visit)
-            object.member("continued", crawl.isContinued)
-            object.member("interrupted", crawl.isInterrupted)
-            object.member("published", crawl.isPublished)
-            object.member("complete", isComplete)
-            object.member("pages", crawl.pages)
-            object.member("requisites", crawl.requisites)
-            object.member("redirects", crawl.redirects)
-            object.member("wrongGuesses", crawl.wrongGuesses)
-            object.member("requests", crawl.requests)
-            object.member("wireBytes", crawl.wireByteCount)
-            object.member("bodyBytes", crawl.bodyByteCount)
-            object.member("confirmed", crawl.confirmed)
-            object.member("savedBytes", crawl.savedByteCount)
-            object.member("insecure", crawl.isInsecure)
-            object.member("robots", (plan.robots ?? .obey).rawValue)
-            object.member("nofollow", plan.manners.nofollow.rawValue)
-            object.member("noindex", plan.manners.noindex.rawValue)
-            object.member("heldBack", crawl.isHeldBack)
-            object.member("shrunk", crawl.hasShrunk)
-            object.memberIfPresent("wall", wall)
-            object.member("lostSessions") { list in
-                list.array { array in
-                    for session in crawl.lostSessions {
-                        array.object { object in
-                            object.member("origin", session.origin)
-                            object.member("login", session.login)
-                        }
-                    }
-                }
-            }
-            object.memberIfPresent("manifestFailure", manifestFailure)
-            object.memberIfPresent("unansweredMisses", unansweredMisses > 0 ? unansweredMisses : nil)
-            object.memberIfPresent("served", lastGood?.visit)
-            object.memberIfPresent("since", lastGood?.since)
-            object.memberIfPresent("limit", limit)
-            object.member("traps", traps)
-            object.member("hosts") { list in
-                list.array { array in for host in hosts { host.write(to: &array) } }
-            }
-            object.member("seconds", crawl.elapsed / .seconds(1))
-            object.member("missing") { list in
-                list.array { array in for item in missing { item.write(to: &array) } }
-            }
-            object.member("skipped") { list in
-                list.array { array in for item in skipped { item.write(to: &array) } }
-            }
-        }
-        return writer.text
+    public var json: String { members.text() }
+}
+
+extension PrefetchReport: JSONObject {
+    package var members: JSONMembers { runMembers + visitMembers + listMembers }
+
+    private var runMembers: JSONMembers {
+        [
+            "site": crawl.site, "visit": crawl.visit, "continued": crawl.isContinued,
+            "interrupted": crawl.isInterrupted, "published": crawl.isPublished, "complete": isComplete,
+            "pages": crawl.pages, "requisites": crawl.requisites, "redirects": crawl.redirects,
+            "wrongGuesses": crawl.wrongGuesses, "requests": crawl.requests, "wireBytes": crawl.wireByteCount,
+            "bodyBytes": crawl.bodyByteCount, "confirmed": crawl.confirmed, "savedBytes": crawl.savedByteCount,
+            "insecure": crawl.isInsecure, "robots": (plan.robots ?? .obey).rawValue,
+            "nofollow": plan.manners.nofollow.rawValue, "noindex": plan.manners.noindex.rawValue,
+        ]
+    }
+
+    /// What became of the visit.
+    private var visitMembers: JSONMembers {
+        [
+            "heldBack": crawl.isHeldBack, "shrunk": crawl.hasShrunk, "wall": IfAny(wall),
+            "lostSessions": crawl.lostSessions.map { ["origin": $0.origin, "login": $0.login] as JSONMembers },
+            "manifestFailure": IfAny(manifestFailure),
+            "unansweredMisses": IfAny(unansweredMisses > 0 ? unansweredMisses : nil),
+            "served": IfAny(lastGood?.visit), "since": IfAny(lastGood?.since), "limit": IfAny(limit),
+        ]
+    }
+
+    private var listMembers: JSONMembers {
+        [
+            "traps": traps, "hosts": hosts, "seconds": crawl.elapsed / .seconds(1), "missing": missing,
+            "skipped": skipped,
+        ]
     }
 }
 
-extension PrefetchReport.Missing {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("url", url)
-            object.member("requisite", isRequisite)
-            object.member("reason", reason)
-            object.member("gone", isGone)
-            object.member("chain", chain)
-            object.member("keptFromBefore", isKeptFromBefore)
-        }
+extension PrefetchReport.Missing: JSONObject {
+    package var members: JSONMembers {
+        [
+            "url": url, "requisite": isRequisite, "reason": reason, "gone": isGone, "chain": chain,
+            "keptFromBefore": isKeptFromBefore,
+        ]
     }
 }
 
-extension PrefetchReport.Host {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("name", name)
-            object.member("requests", requests)
-            object.member("failures", failures)
-            object.member("bytes", byteCount)
-            object.memberIfPresent("version", version)
-        }
+extension PrefetchReport.Host: JSONObject {
+    package var members: JSONMembers {
+        [
+            "name": name, "requests": requests, "failures": failures, "bytes": byteCount,
+            "version": IfAny(version),
+        ]
     }
 }
 
-extension PrefetchReport.Skipped {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("url", url)
-            object.member("reason", reason)
-            object.member("requisite", isRequisite)
-            object.memberIfPresent("referrer", referrer)
-        }
+extension PrefetchReport.Skipped: JSONObject {
+    package var members: JSONMembers {
+        ["url": url, "reason": reason, "requisite": isRequisite, "referrer": IfAny(referrer)]
     }
 }

@@ -1,3 +1,4 @@
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Serve

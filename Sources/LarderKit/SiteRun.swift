@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Check
 internal import Crawl
 internal import Fetch
 internal import Glibc
@@ -89,12 +90,16 @@ struct SiteRun {
         } catch {
             guard error.kind == .machine || error.kind == .input && !isNew,
                 let site = sites.first(where: { plan(ofSite: $0.name)?.manifest?.isSamePlace(manifest) ?? false }),
-                let kept = try larder.keptManifest(of: site.name)
+                let kept = try keptManifest(of: site.name)
             else { throw error }
             let source = try ManifestSource(kept, options: checkOptions)
             return FoundManifest(
                 gate: try BundleGate(source, options: checkOptions, folder: folder), failure: error)
         }
+    }
+
+    func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
+        try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(larder.folder)) }
     }
 
     struct Place {
@@ -159,12 +164,8 @@ struct SiteRun {
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
-        do throws(StoreError) {
-            let pages = try StoreReader(larder.folder).pageCount(of: held)
-            if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
-        } catch {
-            throw LarderError(error)
-        }
+        let pages = try storing { () throws(StoreError) in try StoreReader(larder.folder).pageCount(of: held) }
+        if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
         return plan
     }
 
@@ -219,7 +220,10 @@ struct SiteRun {
         let misses = plan.startsAtRequisites ? [] : try misses(on: Set(plan.start.map(\.host)))
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
-        plan.required.add(try larder.requirements(besides: plan.site))
+        let others = try storing { () throws(StoreError) in
+            try RequirementsInForce.all(in: larder.folder, besides: plan.site)
+        }
+        plan.required.add(others)
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
         plan.beyond = beyond(plan)
         var report: PrefetchReport
@@ -271,19 +275,16 @@ struct SiteRun {
 
     /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
-        do throws(StoreError) {
-            return larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
-        } catch {
-            throw LarderError(error)
+        try storing { () throws(StoreError) in
+            larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
         }
     }
 
     private func forget(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
-        do throws(StoreError) {
-            try NoteBook.ifAny(larder.folder)?.forget(misses: misses.map(\.href))
-        } catch {
-            throw LarderError(error)
+        try storing { () throws(StoreError) in
+            let notes = try NoteBook.ifAny(larder.folder)
+            try notes?.forget(misses: misses.map(\.href))
         }
     }
 }
@@ -291,4 +292,22 @@ struct SiteRun {
 /// What a gate said, handed from the store's thread to whoever waits for the crawl.
 final class GateVerdict: Sendable {
     let report = Mutex<CheckReport?>(nil)
+}
+
+extension BundleGate {
+    /// How the manifest wants its site to be prefetched, where it says so; what it does not say stays.
+    func apply(to options: inout PrefetchOptions) {
+        var plan = options.plan
+        plan.scope.extent = wishes.extent ?? plan.scope.extent
+        plan.scope.depth = wishes.depth ?? plan.scope.depth
+        // What an earlier run was told is said again.
+        plan.scope.include += wishes.include.filter { !plan.scope.include.contains($0) }
+        plan.scope.exclude += wishes.exclude.filter { !plan.scope.exclude.contains($0) }
+        plan.nofollow = wishes.nofollow ?? plan.nofollow
+        plan.noindex = wishes.noindex ?? plan.noindex
+        plan.rules += wishes.rules.filter { !plan.rules.contains($0) }
+        options.plan = plan
+        options.network.headers += wishes.headers
+        options.policy = wishes.policy ?? options.policy
+    }
 }

@@ -1,6 +1,7 @@
 package import Bundles
 internal import CLinux
 internal import Glibc
+package import Reports
 package import Store
 internal import System
 package import Web

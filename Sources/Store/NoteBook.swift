@@ -331,6 +331,20 @@ extension NoteBook {
     package func forget(damaged sha256: [UInt8]) throws(StoreError) {
         try connection.prepare("DELETE FROM damage WHERE sha256 = ?").run(.blob(sha256))
     }
+
+    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this user may not write,
+    /// nothing is marked.
+    package static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
+        guard !bodies.isEmpty else { return }
+        do throws(StoreError) {
+            try NoteBook(folder).note(damaged: bodies)
+        } catch {
+            switch error.reason {
+            case .denied, .busy, .full: return
+            case .request, .missing, .unusable, .failed: throw error
+            }
+        }
+    }
 }
 
 // MARK: - DamageMarks

@@ -3,7 +3,7 @@ package import Web
 
 /// Reads what is published. It belongs to one thread; each server thread opens its own.
 package final class StoreReader {
-    let folder: StoreFolder
+    package let folder: StoreFolder
     private let connection: Connection
     private let findVisible: Statement
     private let findOfVisit: Statement
@@ -171,12 +171,14 @@ package final class StoreReader {
 
     /// Whether there are as many bytes as the body has. Reads none of them.
     package func isThere(_ body: StoredBody) throws(StoreError) -> Bool {
-        switch try place(of: body) {
-        case .database(let bytes): return bytes.count == body.byteCount
-        case .pack(let place):
-            return place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
-        case .file(let path): return BodyContent.file(path: path).byteCount == body.byteCount
-        case nil: return false
+        try whileReading { () throws(StoreError) in
+            switch try place(of: body) {
+            case .database(let bytes): bytes.count == body.byteCount
+            case .pack(let place):
+                place.holds(body.byteCount, ofPack: Pack(place.pack, in: folder).byteCount)
+            case .file(let path): BodyContent.file(path: path).byteCount == body.byteCount
+            case nil: false
+            }
         }
     }
 

@@ -72,3 +72,9 @@ package final class NamedThread: Sendable {
         }
     }
 }
+
+/// What this machine has.
+package enum Machine {
+    /// The cores that are switched on; at least 1.
+    package static var coreCount: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
+}

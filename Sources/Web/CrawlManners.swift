@@ -21,3 +21,12 @@ public enum NofollowPolicy: String, Sendable, CaseIterable {
     /// Single links too: `rel=nofollow`, `ugc`, `sponsored`.
     case links
 }
+
+/// Who we say that we are.
+package enum Product {
+    package static let version = "0.1.0"
+    /// By which robots.txt speaks to us.
+    package static let token = "larder"
+    /// What servers are told (RFC 9110, section 10.1.5).
+    package static let userAgent = "\(token)/\(version)"
+}

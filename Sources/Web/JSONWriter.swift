@@ -81,7 +81,7 @@ package struct JSONWriter: Sendable {
         needsComma = true
     }
 
-    private mutating func writeKey(_ key: String) {
+    fileprivate mutating func writeKey(_ key: String) {
         separate()
         writeQuoted(key)
         bytes.append(0x3A)
@@ -160,6 +160,78 @@ package struct JSONWriter: Sendable {
 package protocol JSONWritable {
     /// Writes exactly one value.
     func write(to writer: inout JSONWriter)
+
+    /// As a member of an object it is left out.
+    var isLeftOut: Bool { get }
+}
+
+extension JSONWritable {
+    package var isLeftOut: Bool { false }
+}
+
+/// A value that is one JSON object: it lists its members once, and everybody who shows it writes those.
+///
+///     extension Move: JSONObject {
+///         package var members: JSONMembers { ["from": from, "to": to] }
+///     }
+package protocol JSONObject: JSONWritable {
+    var members: JSONMembers { get }
+}
+
+extension JSONObject {
+    package func write(to writer: inout JSONWriter) { members.write(to: &writer) }
+}
+
+/// The members of an object, in their order. What is nil is written as null.
+package struct JSONMembers: JSONWritable, ExpressibleByDictionaryLiteral {
+    private var list: [(String, any JSONWritable)]
+
+    package init(dictionaryLiteral members: (String, any JSONWritable)...) {
+        list = members
+    }
+
+    /// The members of both, one after the other.
+    package static func + (first: JSONMembers, second: JSONMembers) -> JSONMembers {
+        var sum = first
+        sum.list += second.list
+        return sum
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.object { object in
+            for (key, value) in list where !value.isLeftOut {
+                object.writeKey(key)
+                value.write(to: &object)
+            }
+        }
+    }
+
+    /// The whole object as a text: on lines of its own for a report, on one line for a list.
+    package func text(_ style: JSONWriter.Style = .pretty) -> String {
+        var writer = JSONWriter(style)
+        write(to: &writer)
+        return writer.text
+    }
+}
+
+/// A member that is there only where it has something to say.
+package struct IfAny: JSONWritable {
+    private let value: (any JSONWritable)?
+
+    package init(_ value: (some JSONWritable)?) {
+        self.value = value
+    }
+
+    /// Left out when the list is empty.
+    package init(_ list: [some JSONWritable]) {
+        value = list.isEmpty ? nil : list
+    }
+
+    package var isLeftOut: Bool { value == nil }
+
+    package func write(to writer: inout JSONWriter) {
+        if let value { value.write(to: &writer) } else { writer.null() }
+    }
 }
 
 extension String: JSONWritable {

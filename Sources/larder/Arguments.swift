@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Web
 
 /// What the command line says, after the table has been asked, and what holds beside it.
 struct Arguments: Sendable {
@@ -32,7 +33,7 @@ struct Arguments: Sendable {
         guard let text = text(option) else { return nil }
         if let choice = Choice(rawValue: text) { return choice }
         let names = Choice.allCases.map(\.rawValue)
-        let close = Suggestion.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
+        let close = Spelling.closest(to: text, among: names).map { "; did you mean \($0)?" } ?? ""
         throw wrong(option, "wants one of \(names.joined(separator: ", ")), not \"\(text)\"\(close)")
     }
 
@@ -146,7 +147,7 @@ struct Arguments: Sendable {
     private static func option(_ name: String, of entry: CommandEntry) throws(UsageError) -> Option {
         let known = entry.options + [.help]
         if let option = known.first(where: { $0.name == name || $0.short == name }) { return option }
-        let close = Suggestion.closest(to: name, among: known.map(\.name))
+        let close = Spelling.closest(to: name, among: known.map(\.name))
         throw UsageError(
             "larder \(entry.name) has no option \(name)"
                 + (close.map { "; did you mean \($0)?" } ?? "; see: larder help \(entry.name)"))
@@ -163,7 +164,8 @@ struct UsageError: Error, Equatable {
     let message: String
 
     init(_ message: String) {
-        self.message = message
+        // Files and the command line have their words in it.
+        self.message = message.visible
     }
 }
 

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Web
 
 /// Every command with its options: parsing and help read this table, and nothing else describes a command.
 struct CommandEntry: Sendable {
@@ -367,7 +368,7 @@ struct CommandEntry: Sendable {
 
     /// What to say of a word that is none of them.
     static func unknown(_ name: String) -> String {
-        let close = Suggestion.closest(to: name, among: all.map(\.name))
+        let close = Spelling.closest(to: name, among: all.map(\.name))
         return "there is no command \"\(name)\"" + (close.map { "; did you mean \($0)?" } ?? "; see: larder help")
     }
 

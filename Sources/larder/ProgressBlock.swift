@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import Reports
 
 /// What a person who watches is shown of some work: figures and the size of the terminal in, lines out.
 enum ProgressBlock: Equatable {
@@ -38,11 +39,11 @@ enum ProgressBlock: Equatable {
             case .pages: "pages"
             case .room: ""
             }
-        let count = progress.total.map { "\(Quantities.grouped(progress.done)) of \(Quantities.grouped($0)) \(noun)" }
+        let count = progress.total.map { "\(Wording.grouped(progress.done)) of \(Wording.grouped($0)) \(noun)" }
         let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
-        let bytes = progress.byteCount > 0 ? Quantities.bytes(progress.byteCount) : nil
+        let bytes = progress.byteCount > 0 ? Wording.bytes(progress.byteCount) : nil
         if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
-        return BlockLine("", [title, count ?? "\(Quantities.grouped(progress.done)) \(noun)", percent, bytes])
+        return BlockLine("", [title, count ?? "\(Wording.grouped(progress.done)) \(noun)", percent, bytes])
     }
 
     private static func lines(
@@ -57,7 +58,7 @@ enum ProgressBlock: Equatable {
         lines.append(line(hasLabels ? "requisites" : "", short: "needs ", count(progress.requisites)))
         lines.append(line("received", short: "", received(progress)))
         if progress.failed > 0 {
-            var failed = line("not had", short: "not had ", ["\(Quantities.grouped(progress.failed)) so far"])
+            var failed = line("not had", short: "not had ", ["\(Wording.grouped(progress.failed)) so far"])
             failed.fragments[0].tone = .warning
             lines.append(failed)
         }
@@ -69,7 +70,7 @@ enum ProgressBlock: Equatable {
     }
 
     private static func heading(_ progress: PrefetchProgress, _ room: Int, _ waited: Duration) -> BlockLine {
-        let time = Quantities.clock(progress.elapsed + waited)
+        let time = Wording.clock(progress.elapsed + waited)
         let name = Fitting.plain(progress.site)
         let title = room >= leastForLabels ? "Prefetching \(name)" : name
         let space = max(1, room - time.utf8.count - 1)
@@ -79,14 +80,14 @@ enum ProgressBlock: Equatable {
     }
 
     private static func count(_ count: PrefetchProgress.Count) -> [String] {
-        ["\(Quantities.grouped(count.done)) done", "\(Quantities.grouped(count.queued)) queued"]
+        ["\(Wording.grouped(count.done)) done", "\(Wording.grouped(count.queued)) queued"]
     }
 
     private static func received(_ progress: PrefetchProgress) -> [String?] {
         [
-            "\(Quantities.bytes(progress.byteCount)) at \(Quantities.bytes(progress.bytesPerSecond))/s",
-            progress.confirmed > 0 ? "\(Quantities.grouped(progress.confirmed)) unchanged" : nil,
-            progress.savedByteCount > 0 ? "\(Quantities.bytes(progress.savedByteCount)) not sent again" : nil,
+            "\(Wording.bytes(progress.byteCount)) at \(Wording.bytes(progress.bytesPerSecond))/s",
+            progress.confirmed > 0 ? "\(Wording.grouped(progress.confirmed)) unchanged" : nil,
+            progress.savedByteCount > 0 ? "\(Wording.bytes(progress.savedByteCount)) not sent again" : nil,
         ]
     }
 
@@ -97,12 +98,12 @@ enum ProgressBlock: Equatable {
         for (place, host) in shown.enumerated() {
             let name = Fitting.cut(Fitting.plain(host.name), to: hasLabels ? width : max(8, room - 18))
             let state =
-                host.pause.map { "pauses for \(Quantities.clock($0))" }
+                host.pause.map { "pauses for \(Wording.clock($0))" }
                 // The host gets fewer from now on, and those under way end by themselves.
                 ?? (host.running > host.limit ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
             let texts = [
-                (hasLabels ? name.padded(width) : name) + " \(Quantities.rate(host.requestsPerSecond))/s", state,
-                "\(Quantities.grouped(host.queued)) queued",
+                (hasLabels ? name.padded(width) : name) + " \(Wording.rate(host.requestsPerSecond))/s", state,
+                "\(Wording.grouped(host.queued)) queued",
             ]
             let label = place == 0 ? "hosts" : ""
             lines.append(BlockLine(hasLabels ? "  " + label.padded(Self.label) : "", texts))
@@ -110,7 +111,7 @@ enum ProgressBlock: Equatable {
         let more = progress.hostCount - shown.count
         if more > 0, !lines.isEmpty {
             lines[lines.count - 1].fragments.append(
-                BlockLine.Fragment(text: "and \(Quantities.count(more, "more host"))", tone: .quiet))
+                BlockLine.Fragment(text: "and \(Wording.count(more, "more host"))", tone: .quiet))
         }
         return lines
     }
@@ -119,10 +120,10 @@ enum ProgressBlock: Equatable {
         let waiting = progress.waiting
         let texts = [
             progress.phase == .storing ? "what came to be stored" : nil,
-            progress.running > 0 ? Quantities.count(progress.running, "answer") : nil,
-            waiting.robots > 0 ? "robots.txt (\(Quantities.count(waiting.robots, "page")))" : nil,
-            waiting.retries > 0 ? Quantities.count(waiting.retries, "retry", plural: "retries") : nil,
-            waiting.scans > 0 ? Quantities.count(waiting.scans, "scan") : nil,
+            progress.running > 0 ? Wording.count(progress.running, "answer") : nil,
+            waiting.robots > 0 ? "robots.txt (\(Wording.count(waiting.robots, "page")))" : nil,
+            waiting.retries > 0 ? Wording.count(waiting.retries, "retry", plural: "retries") : nil,
+            waiting.scans > 0 ? Wording.count(waiting.scans, "scan") : nil,
         ]
         return texts.allSatisfy { $0 == nil } ? ["nothing"] : texts
     }
@@ -130,7 +131,7 @@ enum ProgressBlock: Equatable {
     private static func left(_ progress: PrefetchProgress) -> String {
         if progress.phase == .storing { return "almost done" }
         guard let remaining = progress.remaining else { return "unknown, more may be found" }
-        return "about \(Quantities.roughTime(remaining))"
+        return "about \(Wording.roughTime(remaining))"
     }
 }
 
@@ -216,8 +217,8 @@ enum Fitting {
 enum FetchLine {
     static func text(of url: PrefetchedURL) -> String {
         let status = url.status.map { "\($0)" } ?? "---"
-        let size = Quantities.bytes(url.byteCount).padded(9, left: true)
-        let time = Quantities.time(url.elapsed).padded(8, left: true)
+        let size = Wording.bytes(url.byteCount).padded(9, left: true)
+        let time = Wording.time(url.elapsed).padded(8, left: true)
         let failure = url.failure.map { ": \($0)" } ?? ""
         return "\(status) \(size) \(time)  \(url.kind.padded(9)) \(Fitting.plain(url.url + failure))"
     }

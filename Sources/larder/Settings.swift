@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LarderKit
+internal import Web
 
 /// What holds beside the command line: the environment first, then the files in their order.
 struct Settings: Sendable {
@@ -118,7 +118,7 @@ struct Settings: Sendable {
     }
 
     private static func near(_ word: String, _ candidates: [String]) -> String {
-        Suggestion.closest(to: word, among: candidates).map { "; did you mean \"\($0)\"?" } ?? unknown
+        Spelling.closest(to: word, among: candidates).map { "; did you mean \"\($0)\"?" } ?? unknown
     }
 
     private static let unknown = "; see: larder help"
@@ -151,13 +151,7 @@ extension Settings {
         var settings = Settings(environment: environment())
         var files: [ConfigReport.File] = []
         for path in paths(environment: settings.environment) {
-            let finding: ConfigFile.Finding
-            do throws(LarderError) {
-                finding = try ConfigFile.look(at: path)
-            } catch {
-                throw UsageError(error.description)
-            }
-            switch finding {
+            switch try ConfigFile.look(at: path) {
             case .read(let file):
                 settings.files.append(file)
                 files.append(ConfigReport.File(path: path, state: "read"))

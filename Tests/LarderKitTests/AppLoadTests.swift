@@ -1,3 +1,4 @@
+import Check
 import Digest
 import Glibc
 import Store

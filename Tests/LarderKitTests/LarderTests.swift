@@ -174,6 +174,7 @@ import Web
             "{\"bundles\": [{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}", to: "m.json")
         let error = await #expect(throws: LarderError.self) { try await larder.check(manifest) }
         #expect(error?.kind == .input)
-        #expect(error?.description.contains("--base URL") == true)
+        #expect(error?.description.hasSuffix("\"/a.js\" is relative: say to what") == true)
+        #expect(error?.remedy == .base)
     }
 }

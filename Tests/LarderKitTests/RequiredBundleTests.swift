@@ -1,4 +1,5 @@
 import Bundles
+import Check
 import Crawl
 import Digest
 import Glibc
@@ -79,7 +80,8 @@ import Web
         try await larder.rollBack(origin.url("/"), to: first.visit)
         #expect(try await shown() == "a")
         let url = try #require(WebURL(origin.url("/app.js")))
-        #expect(try larder.requirements()[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
+        let required = try RequirementsInForce.all(in: larder.folder)
+        #expect(required[url]?.digests.map(\.hex) == ["0cc175b9c0f1b6a831c399e269772661"])
     }
 
     @Test func `while the manifest cannot be had, the last known one holds`() async throws {

@@ -13,11 +13,14 @@ import Testing
         "Bundles": ["Web", "Markup", "Digest"],
         "TLS": ["System", "Web", "CTLS"],
         "Crawl": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
-        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "CLinux"],
+        "Reports": ["System", "Web", "Digest", "Store"],
+        "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"],
+        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "CLinux"],
         "LarderKit": [
-            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "TLS", "Serve",
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Crawl", "Reports", "Check",
+            "Serve",
         ],
-        "larder": ["System", "LarderKit"],
+        "larder": ["System", "Web", "Reports", "LarderKit"],
     ]
 
     @Test(arguments: walls.keys.sorted())

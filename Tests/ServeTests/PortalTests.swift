@@ -172,6 +172,11 @@ import Web
         }
         let plum = try shelf.get("/-/page?url=https://example.test/jam/plum&format=json").json()
         #expect(plum["linkedFrom"]?.array?.map(\.string) == ["https://example.test/"])
+        let row = try #require(plum["rows"]?.array?.first)
+        #expect(row["role"]?.string == "page")
+        #expect(row["body"]?["md5"]?.string?.count == 32)
+        #expect(row["body"]?["place"]?.string != nil)
+        #expect(plum["instead"] == nil)
     }
 
     @Test func `of an address that is not held the details say so, and what there is instead`() throws {
@@ -179,6 +184,21 @@ import Web
         #expect(page.status == 404)
         #expect(page.body.contains("Not held"))
         #expect(page.body.contains("/-/page?url=https://example.test/jam/plum"))
+        let instead = try shelf.get("/-/page?url=https://example.test/jam/cherry&format=json").json()["instead"]
+        #expect(instead?["nearby"]?.array?.map(\.string).contains("https://example.test/jam/plum") == true)
+        // Another address that answers for it is told.
+        let twin = try shelf.get("/-/page?url=http://example.test/jam/plum").body
+        #expect(twin.contains("one that differs in http and https answers for it"))
+    }
+
+    @Test func `what came since it was missed is missing no more`() throws {
+        try NoteBook(shelf.folder).note(misses: [
+            Miss(href: "https://example.test/jam/plum", isPage: true, first: 1, last: 1),
+            Miss(href: "https://example.test/jam/fig", isPage: true, first: 1, last: 1),
+        ])
+        let misses = try shelf.get("/-/sites/1/missing?format=json").json()["misses"]?.array
+        #expect(misses?.map { $0["url"]?.string } == ["https://example.test/jam/fig"])
+        #expect(misses?.first?["role"]?.string == "page")
     }
 
     @Test func `the scripts come with their digests, and with what a check found`() throws {

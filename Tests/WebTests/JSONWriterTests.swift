@@ -99,4 +99,28 @@ struct JSONWriterTests {
         let value = try JSONValue.parse(Array(text.utf8).span)
         #expect(write(.compact) { $0.value(value) } == text)
     }
+
+    private struct Move: JSONObject {
+        let from: String
+        let to: Int?
+        var members: JSONMembers { ["from": from, "to": to] }
+    }
+
+    @Test func `an object lists its members once, in their order, and those of others with them`() {
+        let move = Move(from: "a", to: nil)
+        let members: JSONMembers = ["moves": [move], "none": [Move](), "inner": move.members + ["count": 2]]
+        #expect(
+            members.text(.compact)
+                == #"{"moves":[{"from":"a","to":null}],"none":[],"inner":{"from":"a","to":null,"count":2}}"#)
+        #expect(JSONMembers().text() == "{}")
+        #expect(move.members.text() == "{\n  \"from\": \"a\",\n  \"to\": null\n}")
+    }
+
+    @Test func `a member that has nothing to say may be left out`() {
+        let nothing: String? = nil
+        let members: JSONMembers = [
+            "a": IfAny(nothing), "b": IfAny([Int]()), "c": IfAny("x"), "d": IfAny([1]), "e": nothing,
+        ]
+        #expect(members.text(.compact) == #"{"c":"x","d":[1],"e":null}"#)
+    }
 }

@@ -114,14 +114,7 @@ enum LarderManifest {
         do throws(CacheRules.Rule.Mistake) {
             _ = try CacheRules.Rule(text)
         } catch {
-            let reason =
-                switch error {
-                case .empty: "it is empty"
-                case .pattern(let pattern): "\(pattern) is no pattern of URLs"
-                case .setting(let word): "\"\(word)\" is nothing that a rule can set"
-                case .nothingSet: "it sets nothing"
-                }
-            throw node.refuse("expected a rule such as \"/api/** max-age=600\": \(Node.short(reason))")
+            throw node.refuse("expected a rule such as \"/api/** max-age=600\": \(Node.short(error.description))")
         }
     }
 }
@@ -131,24 +124,15 @@ extension Manifest {
     /// bundles in that of their references, so that the same bundles are always the same text. What our form
     /// cannot say is left out: notes, weak evidence, and what is said of the bytes as they were sent.
     package var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object { object in
-            object.memberIfPresent("site", site)
-            object.memberIfPresent("version", version)
-            object.memberIfPresent("base", base)
-            object.memberUnlessEmpty("start", start)
-            object.memberIfPresent("scope", wishes.extent?.rawValue)
-            object.memberIfPresent("depth", wishes.depth)
-            object.memberUnlessEmpty("include", wishes.include)
-            object.memberUnlessEmpty("exclude", wishes.exclude)
-            object.memberIfPresent("nofollow", wishes.nofollow?.rawValue)
-            object.memberIfPresent("noindex", wishes.noindex?.rawValue)
-            object.memberUnlessEmpty("headers", wishes.headers)
-            object.memberIfPresent("policy", wishes.policy?.rawValue)
-            object.memberUnlessEmpty("rules", wishes.rules)
-            object.memberUnlessEmpty("bundles", sortedBundles)
-        }
-        return writer.text + "\n"
+        let members: JSONMembers = [
+            "site": IfAny(site), "version": IfAny(version), "base": IfAny(base), "start": IfAny(start),
+            "scope": IfAny(wishes.extent?.rawValue), "depth": IfAny(wishes.depth),
+            "include": IfAny(wishes.include), "exclude": IfAny(wishes.exclude),
+            "nofollow": IfAny(wishes.nofollow?.rawValue), "noindex": IfAny(wishes.noindex?.rawValue),
+            "headers": IfAny(wishes.headers), "policy": IfAny(wishes.policy?.rawValue),
+            "rules": IfAny(wishes.rules), "bundles": IfAny(sortedBundles),
+        ]
+        return members.text() + "\n"
     }
 
     private var sortedBundles: [Bundle] {
@@ -157,27 +141,17 @@ extension Manifest {
     }
 }
 
-extension Bundle: JSONWritable {
-    package func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("url", reference)
-            for digest in digests.sorted(by: { $0.algorithm.byteCount < $1.algorithm.byteCount }) {
-                object.member(digest.algorithm.rawValue, digest.hex)
-            }
-            for claim in claims where claim.isProof {
-                if case .integrity(let integrity) = claim.content {
-                    object.member("integrity", integrity.text)
-                }
-            }
-            object.memberIfPresent("size", byteCount)
-            object.memberIfPresent("version", version)
-            if !isRequired { object.member("required", false) }
+extension Bundle: JSONObject {
+    package var members: JSONMembers {
+        var members: JSONMembers = ["url": reference]
+        for digest in digests.sorted(by: { $0.algorithm.byteCount < $1.algorithm.byteCount }) {
+            members = members + [digest.algorithm.rawValue: digest.hex]
         }
-    }
-}
-
-extension JSONWriter {
-    fileprivate mutating func memberUnlessEmpty<Element: JSONWritable>(_ key: String, _ list: [Element]) {
-        if !list.isEmpty { member(key, list) }
+        for claim in claims where claim.isProof {
+            if case .integrity(let integrity) = claim.content { members = members + ["integrity": integrity.text] }
+        }
+        return members + [
+            "size": IfAny(byteCount), "version": IfAny(version), "required": IfAny(isRequired ? nil : false),
+        ]
     }
 }

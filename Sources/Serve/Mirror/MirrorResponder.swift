@@ -1,5 +1,6 @@
 internal import Bundles
 internal import Glibc
+internal import Reports
 internal import Store
 internal import System
 internal import Web

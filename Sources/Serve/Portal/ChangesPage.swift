@@ -1,3 +1,4 @@
+internal import Reports
 internal import Store
 internal import Web
 
@@ -14,7 +15,7 @@ struct ChangesPage: PortalPage {
     let from: Visit?
     let to: Visit?
     /// Nil where there is nothing to compare, or too much to do it here.
-    let difference: VisitDifference?
+    let difference: DifferenceReport?
     /// Nil for the beginning of each list.
     let kind: Kind?
     let page: Int
@@ -27,16 +28,21 @@ struct ChangesPage: PortalPage {
         self.site = site
         self.kind = kind
         self.page = max(0, min(page, 1_000_000))
-        let visits = site.visits
-        let to = visits.first { $0.id == second ?? site.published } ?? visits.last
-        let before = visits.last { visit in visit.id < (to?.id ?? 0) }
-        let from = visits.first { $0.id == first } ?? before
-        (self.from, self.to) = (from, to)
+        func known(_ number: Int64?) -> Int64? {
+            site.visits.contains { $0.id == number } ? number : nil
+        }
+        do throws(StoreError) {
+            let (from, to) = try site.visitsToCompare(from: known(first), to: known(second))
+            (self.from, self.to) = (from, to)
+        } catch {
+            // There is nothing that it could be compared with.
+            (from, to) = (nil, SiteReport.shownVisit(of: site))
+        }
         guard let from, let to, from != to, !Self.isLarge(site) else {
             difference = nil
             return
         }
-        difference = try reader.difference(from: from.id, to: to.id)
+        difference = try DifferenceReport(of: site, from: from, to: to, reader)
     }
 
     private static func isLarge(_ site: Site) -> Bool {
@@ -110,7 +116,7 @@ struct ChangesPage: PortalPage {
     }
 
     private func write(
-        _ kind: Kind, _ difference: VisitDifference, to html: inout HTMLWriter, _ context: PortalContext
+        _ kind: Kind, _ difference: DifferenceReport, to html: inout HTMLWriter, _ context: PortalContext
     ) {
         let count = difference.count(kind)
         guard count > 0 else { return }
@@ -135,29 +141,13 @@ struct ChangesPage: PortalPage {
         html.next(address, self.kind == nil ? "All \(Wording.grouped(count))" : "More")
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("site", site.name)
-        json.member("from", from?.id)
-        json.member("to", to?.id)
-        json.member("compared", difference != nil)
-        guard let difference else { return }
-        json.member("added", difference.added)
-        json.member("changed", difference.changed)
-        json.member("gone", difference.gone)
-        json.member("moved") { list in
-            list.array { array in
-                for move in difference.moved {
-                    array.object { object in
-                        object.member("from", move.from)
-                        object.member("to", move.to)
-                    }
-                }
-            }
-        }
+    func members(_ context: PortalContext) -> JSONMembers {
+        (difference?.members ?? ["site": site.name, "from": from?.id, "to": to?.id])
+            + ["compared": difference != nil]
     }
 }
 
-extension VisitDifference {
+extension DifferenceReport {
     fileprivate func count(_ kind: ChangesPage.Kind) -> Int {
         switch kind {
         case .added: added.count

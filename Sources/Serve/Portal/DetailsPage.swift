@@ -1,3 +1,4 @@
+internal import Reports
 internal import Store
 internal import Web
 
@@ -11,14 +12,9 @@ struct DetailsPage: PortalPage {
 
     let href: String
     /// The newest visit first.
-    let rows: [HeldRow]
+    let rows: [HoldingReport.Row]
     /// What readers get; nil when nothing is shown.
-    let shown: HeldRow?
-    /// Where the shown body's bytes are; nil without a body, and when they are gone.
-    /// From the store's folder on; nil when the bytes are not whole.
-    let keptIn: String?
-    /// Of the shown body, as far as it is known or quickly had.
-    let md5: [UInt8]?
+    let shown: HoldingReport.Row?
     let links: [Links]
     /// Those that have it.
     let sites: [Site]
@@ -26,7 +22,8 @@ struct DetailsPage: PortalPage {
     let bringer: String?
     let linkers: (hrefs: [String], next: Int64?)
     let isContinued: Bool
-    let neighbours: [String]
+    /// What there is instead; nil when it is held.
+    let absence: Absence?
     let section = PortalSection.none
 
     init(
@@ -36,26 +33,23 @@ struct DetailsPage: PortalPage {
         throws(StoreError)
     {
         self.href = href
-        rows = try reader.rows(of: href)
-        shown =
-            rows.first { $0.isShown && $0.response.request == .get } ?? rows.first { $0.isShown }
-            ?? rows.first
-        keptIn =
-            try shown?.response.body.flatMap { (body) throws(StoreError) in
-                try reader.content(of: body) == nil ? nil : try reader.placeName(of: body)
-            }
-        md5 =
-            try keptIn == nil
-            ? nil
-            : shown?.response.body.flatMap { (body) throws(StoreError) in
-                try reader.md5(of: body, upTo: PortalLimits.digestedBytes)
-            }
+        let held = try reader.rows(of: href)
+        let shownRow =
+            held.first { $0.isShown && $0.response.request == .get } ?? held.first { $0.isShown } ?? held.first
+        var md5s = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
+        // What is shown comes first, lest others take its room.
+        var shown: HoldingReport.Row?
+        if let shownRow { shown = try HoldingReport.Row(shownRow, links: nil, reader, &md5s) }
+        self.shown = shown
+        var rows: [HoldingReport.Row] = []
+        for row in held { rows.append(try HoldingReport.Row(row, links: nil, reader, &md5s)) }
+        self.rows = rows
         let known = try memory.sites(reader).map { ($0.name, $0.start, $0.settings) }
         bringer = SiteRules(known).site(bringing: href, askedBy: nil, isPage: true)
         let names = Set(rows.map(\.site))
         sites = try memory.sites(reader).filter { names.contains($0.name) }
         var links: [Links] = []
-        if let shown, let numbers = try reader.linkNumbers(of: shown.response) {
+        if let shownRow, let numbers = try reader.linkNumbers(of: shownRow.response) {
             for list in LinkList.allCases {
                 let all = Self.unique(list == .pages ? numbers.pages : numbers.requisites)
                 let limit = wanted == list ? Self.mostLinks : PortalLimits.lines
@@ -67,7 +61,8 @@ struct DetailsPage: PortalPage {
         isContinued = place != nil
         linkers = try reader.linkers(
             to: href, after: place ?? 0, count: PortalLimits.linkers, limit: PortalLimits.lines)
-        neighbours = try rows.isEmpty ? Self.neighbours(of: href, reader) : []
+        absence =
+            try rows.isEmpty ? WebURL(href).map { (url) throws(StoreError) in try Absence(of: url, in: reader) } : nil
     }
 
     private static let mostLinks = 2_000
@@ -78,19 +73,10 @@ struct DetailsPage: PortalPage {
         return numbers.filter { seen.insert($0).inserted }
     }
 
-    private static func neighbours(of href: String, _ reader: StoreReader) throws(StoreError) -> [String] {
-        guard let url = WebURL(href), url.isHTTP else { return [] }
-        for prefix in [SitePage.folder(of: href), url.origin + "/"] {
-            let found = try reader.neighbours(of: href, below: prefix, count: 5)
-            if !found.isEmpty { return found }
-        }
-        return []
-    }
-
     var status: Int { rows.isEmpty ? 404 : 200 }
 
     var title: String {
-        let title = shown?.response.body?.title
+        let title = shown?.body?.title
         return title.flatMap { $0.isEmpty ? nil : $0 } ?? href
     }
 
@@ -110,7 +96,7 @@ struct DetailsPage: PortalPage {
         writeActions(to: &html, context)
         writeSheet(shown, to: &html, context)
         writeRows(to: &html, context)
-        writeHeaders(shown.response, to: &html)
+        writeHeaders(shown, to: &html)
         for links in links { write(links, to: &html, context) }
         writeLinkers(to: &html, context)
     }
@@ -127,10 +113,17 @@ struct DetailsPage: PortalPage {
             html.text(":")
         }
         html.element("pre", text: MissPage.command(for: href, site: bringer))
-        guard !neighbours.isEmpty else { return }
+        guard let absence else { return }
+        if let standIn = absence.standIn {
+            html.element("p") { html in
+                html.text("Offline, \(standIn.reason): ")
+                html.target(standIn.url, context)
+            }
+        }
+        guard !absence.nearby.isEmpty else { return }
         html.element("h2", text: "Held nearby")
         html.element("ul", ["class": "links"]) { html in
-            for neighbour in neighbours { html.element("li") { $0.target(neighbour, context) } }
+            for neighbour in absence.nearby { html.element("li") { $0.target(neighbour, context) } }
         }
     }
 
@@ -144,35 +137,31 @@ struct DetailsPage: PortalPage {
         }
     }
 
-    private func writeSheet(_ row: HeldRow, to html: inout HTMLWriter, _ context: PortalContext) {
-        let response = row.response
+    private func writeSheet(_ row: HoldingReport.Row, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("dl", ["class": "sheet"]) { html in
-            html.line("Status", "\(response.status)\(response.isRedirect ? ", a redirect" : "")")
-            html.line("Kind", response.role == 0 ? "page" : "file that pages need")
-            html.line("Media type", response.type ?? "none given")
+            html.line("Status", "\(row.status)\(row.isRedirect ? ", a redirect" : "")")
+            html.line("Kind", row.isRequisite ? "file that pages need" : "page")
+            html.line("Media type", row.type ?? "none given")
             html.line("Fetched") { html in
-                html.moment(response.fetched)
-                html.text(" (\(Wording.age(context.now - response.fetched))), visit \(response.visit) of ")
+                html.moment(row.fetched)
+                html.text(" (\(Wording.age(context.now - row.fetched))), visit \(row.visit) of ")
                 html.foreign(row.site)
             }
             if let referrer = row.referrer {
                 html.line("First asked for by") { $0.target(referrer, context) }
             }
-            if response.flags.contains(.isInvalidated) {
-                html.line("State", "to be asked about before it is used again")
-            }
-            if response.flags.contains(.isPart) { html.line("State", "only a part is held") }
-            if let body = response.body { writeBody(body, to: &html) }
+            for state in row.states { html.line("State", state) }
+            if let body = row.body { writeBody(body, to: &html) }
         }
     }
 
-    private func writeBody(_ body: StoredBody, to html: inout HTMLWriter) {
+    private func writeBody(_ body: HoldingReport.Body, to html: inout HTMLWriter) {
         html.line("Size", Self.size(body.byteCount))
-        html.line("Read as", body.form.replacing(";", with: ", "))
-        html.line("SHA-256") { $0.element("code", text: Hex.encode(body.sha256)) }
+        html.line("Read as", body.readAs)
+        html.line("SHA-256") { $0.element("code", text: body.sha256) }
         html.line("MD5") { html in
-            if let md5 {
-                html.element("code", text: Hex.encode(md5))
+            if let md5 = body.md5 {
+                html.element("code", text: md5)
             } else {
                 html.element("span", ["class": "soft"], text: "not computed for so large a body: ")
                 html.element("code", text: "larder show")
@@ -180,8 +169,8 @@ struct DetailsPage: PortalPage {
             }
         }
         html.line("Kept in") { html in
-            if let keptIn {
-                html.element("code", text: keptIn)
+            if let place = body.place {
+                html.element("code", text: place)
             } else {
                 html.element("span", ["class": "badge warn"], text: "Damaged")
                 html.text(" Its bytes are gone or cut short; prefetch it again.")
@@ -191,7 +180,7 @@ struct DetailsPage: PortalPage {
 
     private static func size(_ count: Int) -> String {
         let bytes = Wording.count(count, "byte")
-        return count < 1000 ? bytes : "\(Wording.bytes(Int64(count))) (\(bytes))"
+        return count < 1000 ? bytes : "\(Wording.bytes(count)) (\(bytes))"
     }
 
     private func writeRows(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -213,37 +202,33 @@ struct DetailsPage: PortalPage {
         html.remainder(of: rows.count)
     }
 
-    private func write(_ row: HeldRow, to html: inout HTMLWriter) {
-        let response = row.response
+    private func write(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
         html.element("tr") { html in
-            html.element("th", ["scope": "row"], text: "\(response.visit)")
-            html.element("td") { $0.moment(response.fetched) }
-            html.element("td", ["class": "number"], text: "\(response.status)")
+            html.element("th", ["scope": "row"], text: "\(row.visit)")
+            html.element("td") { $0.moment(row.fetched) }
+            html.element("td", ["class": "number"], text: "\(row.status)")
             html.element(
-                "td", ["class": "number"],
-                text: response.body.map { Wording.bytes(Int64($0.byteCount)) } ?? "none")
+                "td", ["class": "number"], text: row.body.map { Wording.bytes($0.byteCount) } ?? "none")
             html.element("td") { html in
-                if let body = response.body {
-                    html.element("code", text: String(Hex.encode(body.sha256).prefix(12)))
-                }
+                if let body = row.body { html.element("code", text: String(body.sha256.prefix(12))) }
             }
             html.element("td") { html in
                 if row.isShown { html.element("span", ["class": "badge"], text: "Served") }
-                if response.request != .get { html.text(" \(Wording.cut(response.request.text, to: 60))") }
-                if !response.variant.isEmpty { html.text(" for ") }
-                html.foreign(Wording.cut(response.variant.replacing("\n", with: "; "), to: 120))
+                if let request = row.request { html.text(" \(Wording.cut(request, to: 60))") }
+                guard let variant = row.variant else { return }
+                html.text(" for ")
+                html.foreign(Wording.cut(variant.replacing("\n", with: "; "), to: 120))
             }
         }
     }
 
-    private func writeHeaders(_ response: StoredResponse, to html: inout HTMLWriter) {
-        let fields = HTTPFields(block: response.fields.utf8.span).list
-        guard !fields.isEmpty else { return }
+    private func writeHeaders(_ row: HoldingReport.Row, to html: inout HTMLWriter) {
+        guard !row.headers.isEmpty else { return }
         html.element("h2", text: "Headers")
         html.element("dl", ["class": "sheet"]) { html in
-            for field in fields {
-                html.element("dt") { $0.foreign(field.name) }
-                html.element("dd", ["class": "url"]) { $0.foreign(field.value) }
+            for header in row.headers {
+                html.element("dt") { $0.foreign(header.name) }
+                html.element("dd", ["class": "url"]) { $0.foreign(header.value) }
             }
         }
     }
@@ -311,67 +296,21 @@ extension HTMLWriter {
 // MARK: - JSON
 
 extension DetailsPage {
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("url", href)
-        json.member("held", !rows.isEmpty)
-        json.member("mirror", context.mirrored(href))
-        json.member("rows") { list in
-            list.array { array in for row in rows { row.write(to: &array) } }
-        }
-        json.member("links") { list in
-            list.object { object in
-                for links in links {
-                    object.member(links.list.rawValue) { list in
-                        list.object { object in
-                            object.member("count", links.count)
-                            object.member("targets") { list in
-                                list.array { array in
-                                    for target in links.targets {
-                                        array.object { object in
-                                            object.member("url", target.href)
-                                            object.member("held", target.isHeld)
-                                        }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        json.member("linkedFrom", linkers.hrefs)
-        json.member("after", linkers.next)
-        json.member("nearby", neighbours)
+    func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "url": href, "held": !rows.isEmpty, "mirror": context.mirrored(href),
+            "rows": rows.map(\.answerMembers),
+            "links": links.reduce(JSONMembers()) { $0 + [$1.list.rawValue: $1.members] },
+            "linkedFrom": linkers.hrefs, "after": linkers.next, "instead": IfAny(absence),
+        ]
     }
 }
 
-extension HeldRow {
-    fileprivate func write(to writer: inout JSONWriter) {
-        writer.object { object in
-            object.member("site", site)
-            object.member("visit", response.visit)
-            object.member("shown", isShown)
-            object.member("status", response.status)
-            object.member("role", response.role == 0 ? "page" : "requisite")
-            object.member("type", response.type)
-            object.member("request", response.request == .get ? nil : response.request.text)
-            object.member("variant", response.variant.isEmpty ? nil : response.variant)
-            object.member("fetched", response.fetched)
-            object.member("referrer", referrer)
-            object.member("headers") { list in
-                list.array { array in
-                    for field in HTTPFields(block: response.fields.utf8.span).list {
-                        array.object { object in
-                            object.member("name", field.name)
-                            object.member("value", field.value)
-                        }
-                    }
-                }
-            }
-            object.member("bytes", response.body?.byteCount)
-            object.member("sha256", response.body.map { Hex.encode($0.sha256) })
-            object.member("md5", response.body.flatMap { $0.md5.map(Hex.encode) })
-            object.member("title", response.body?.title)
-        }
+extension DetailsPage.Links {
+    fileprivate var members: JSONMembers {
+        [
+            "count": count,
+            "targets": targets.map { ["url": $0.href, "held": $0.isHeld] as JSONMembers },
+        ]
     }
 }

@@ -1,3 +1,4 @@
+internal import Reports
 internal import Store
 internal import Web
 
@@ -41,9 +42,8 @@ struct FolderPage: PortalPage {
         }
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("site", site.name)
-        json.member("folder") { walk.write(to: &$0, context) }
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["site": site.name, "folder": walk.members(context)]
     }
 }
 
@@ -183,7 +183,7 @@ extension HTMLWriter {
         default: words.append("status \(entry.status)")
         }
         if let type = entry.type, entry.body != nil { words.append(Wording.cut(type, to: 60)) }
-        if let body = entry.body { words.append(Wording.bytes(Int64(body.byteCount))) }
+        if let body = entry.body { words.append(Wording.bytes(body.byteCount)) }
         if let site { words.append("in \(Wording.cut(site, to: 80))") }
         return words.joined(separator: ", ")
     }
@@ -235,18 +235,23 @@ extension HTMLWriter {
     }
 }
 
-extension HeldEntry {
-    func write(to writer: inout JSONWriter, _ context: PortalContext) {
-        writer.object { object in
-            object.member("url", href)
-            object.member("title", body?.title)
-            object.member("status", status)
-            object.member("role", role == 0 ? "page" : "requisite")
-            object.member("type", type)
-            object.member("bytes", body?.byteCount)
-            object.member("visit", visit)
-            object.member("fetched", fetched)
-            object.member("mirror", context.mirrored(href))
+extension FolderWalk {
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["under": prefix, "items": items.map { $0.members(context) }, "after": rest]
+    }
+}
+
+extension FolderWalk.Item {
+    func members(_ context: PortalContext) -> JSONMembers {
+        switch self {
+        case .entry(let entry): entry.members(context)
+        case .folder(let prefix, let count, let isMore): ["folder": prefix, "addresses": count, "more": isMore]
         }
+    }
+}
+
+extension HeldEntry {
+    func members(_ context: PortalContext) -> JSONMembers {
+        ListedURL(self).members + ["title": body?.title, "mirror": context.mirrored(href)]
     }
 }

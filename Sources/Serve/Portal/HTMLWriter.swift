@@ -1,3 +1,4 @@
+internal import Reports
 internal import Web
 
 /// Writes HTML into memory. Whatever comes from outside can only become text or the value of an attribute,
@@ -102,6 +103,20 @@ struct HTMLWriter {
         bytes.append(literal: "</")
         bytes.append(literal: name)
         bytes.append(literal: ">")
+    }
+}
+
+extension HTMLWriter {
+    /// How long ago it was, and when exactly.
+    mutating func time(_ seconds: Int64, now: Int64) {
+        let date = Wording.date(seconds)
+        element(
+            "time", ["datetime": date, "title": Wording.moment(seconds)], text: Wording.age(now - seconds))
+    }
+
+    mutating func moment(_ seconds: Int64) {
+        let date = Wording.date(seconds)
+        element("time", ["datetime": date], text: Wording.moment(seconds))
     }
 }
 

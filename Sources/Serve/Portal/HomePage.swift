@@ -1,19 +1,20 @@
+internal import Reports
 internal import Store
 internal import Web
 
 /// What the larder holds, site by site.
 struct HomePage: PortalPage {
-    let sites: [SiteFacts]
+    let sites: [SiteReport]
     let title = "Larder"
     let section = PortalSection.sites
 
     init(_ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
-        var sites: [SiteFacts] = []
+        var sites: [SiteReport] = []
         var limit = PortalLimits.neededURLs
         for site in try memory.sites(reader) {
-            let facts = try SiteFacts(site, reader, memory, limit: limit)
-            limit -= facts.needs?.walked ?? limit
-            sites.append(facts)
+            let report = try memory.report(on: site, limit: limit, reader)
+            limit -= report.needs?.walked ?? limit
+            sites.append(report)
         }
         self.sites = sites
     }
@@ -26,8 +27,8 @@ struct HomePage: PortalPage {
         }
         html.searchForm(PortalLinks.search, label: "Search titles and addresses")
         html.element("ul", ["class": "cards"]) { html in
-            for facts in sites {
-                html.element("li", ["class": "card"]) { write(facts, to: &$0, context) }
+            for site in sites {
+                html.element("li", ["class": "card"]) { write(site, to: &$0, context) }
             }
         }
         html.element("h2", text: "Open an original address")
@@ -37,23 +38,23 @@ struct HomePage: PortalPage {
         }
     }
 
-    private func write(_ facts: SiteFacts, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func write(_ site: SiteReport, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("h2") {
-            $0.link(context.links.site(facts.site.id)) { $0.foreign(Wording.cut(facts.heading)) }
+            $0.link(context.links.site(site.id)) { $0.foreign(Wording.cut(site.title)) }
         }
-        html.element("p", ["class": "url soft"]) { $0.address(facts.site.name) }
-        facts.writeState(to: &html, context)
-        facts.writeFacts(to: &html)
+        html.element("p", ["class": "url soft"]) { $0.address(site.site.name) }
+        site.writeState(to: &html, context)
+        site.writeCounts(to: &html)
         html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrored(facts.site.start.first ?? facts.site.name) {
+            if let address = context.mirrored(site.start) {
                 html.link(address, ["class": "button"]) { html in
                     html.text("Open")
-                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(facts.heading, to: 80))")
+                    html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
                 }
             }
-            html.link(context.links.site(facts.site.id), ["class": "button quiet"]) { html in
+            html.link(context.links.site(site.id), ["class": "button quiet"]) { html in
                 html.text("Look inside")
-                html.element("span", ["class": "hidden"], text: " \(Wording.cut(facts.heading, to: 80))")
+                html.element("span", ["class": "hidden"], text: " \(Wording.cut(site.title, to: 80))")
             }
         }
     }
@@ -66,9 +67,7 @@ struct HomePage: PortalPage {
         html.element("p", text: "Then load this page again.")
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("sites") { list in
-            list.array { array in for facts in sites { facts.write(to: &array, context) } }
-        }
+    func members(_ context: PortalContext) -> JSONMembers {
+        ["sites": sites.map { $0.members(context) }]
     }
 }

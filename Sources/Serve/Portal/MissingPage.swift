@@ -1,3 +1,4 @@
+internal import Reports
 internal import Store
 internal import Web
 
@@ -10,7 +11,7 @@ struct MissingPage: PortalPage {
     let list: LinkList?
     let targets: UnheldTargets
     /// What was asked of the server, of this site's hosts or by their pages.
-    let misses: [Miss]
+    let misses: [MissedURL]
     let tombstones: [(href: String, status: Int, referrer: String?)]
     /// It goes on with a list that was begun.
     let isContinued: Bool
@@ -36,7 +37,10 @@ struct MissingPage: PortalPage {
         }
         let hosts = Set(site.start.compactMap { WebURL($0)?.host })
         func isThere(_ href: String) -> Bool { WebURL(href).map { hosts.contains($0.host) } ?? false }
-        misses = try reader.notedMisses().filter { isThere($0.href) || $0.referrer.map(isThere) ?? false }
+        let notes = try reader.notedMisses().filter {
+            isThere($0.href) || $0.referrer.map(isThere) ?? false
+        }
+        misses = try MissesReport.report(on: notes, reader).missing.misses
         let shown = site.published ?? site.visits.last?.id
         tombstones =
             try shown.map { (visit) throws(StoreError) in
@@ -68,8 +72,8 @@ struct MissingPage: PortalPage {
         html.element("ul", ["class": "list"]) { html in
             for miss in misses.sorted(by: { $0.last > $1.last }).prefix(PortalLimits.lines) {
                 html.element("li") { html in
-                    html.link(context.links.details(miss.href), ["class": "name url"]) { html in
-                        html.address(miss.href)
+                    html.link(context.links.details(miss.url), ["class": "name url"]) { html in
+                        html.address(miss.url)
                     }
                     let method = miss.method == "GET" ? "" : "\(Wording.cut(miss.method, to: 20)), "
                     let times = Wording.count(miss.count, "time")
@@ -191,66 +195,23 @@ struct MissingPage: PortalPage {
         }
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("site", site.name)
-        json.member("misses") { list in
-            list.array { array in
-                for miss in misses {
-                    array.object { object in
-                        object.member("url", miss.href)
-                        object.member("method", miss.method)
-                        object.member("page", miss.isPage)
-                        object.member("count", miss.count)
-                        object.member("last", miss.last)
-                        object.member("referrer", miss.referrer)
-                    }
-                }
+    func members(_ context: PortalContext) -> JSONMembers {
+        let found: JSONMembers = [
+            "site": site.name, "misses": misses, "missing": needs?.missing, "leftOut": needs?.leftOut,
+        ]
+        let gone: JSONMembers = [
+            "gone": tombstones.map { stone -> JSONMembers in
+                ["url": stone.href, "status": stone.status, "referrer": stone.referrer]
             }
-        }
-        json.member("missing") { list in
-            guard let needs else { return list.null() }
-            list.array { array in
-                for lack in needs.missing {
-                    array.object { object in
-                        object.member("url", lack.href)
-                        object.member("reason", lack.reason)
-                        object.member("asker", lack.asker)
-                    }
-                }
-            }
-        }
-        json.member("leftOut", needs?.leftOut)
-        guard let kind = list else { return writeGone(to: &json) }
-        json.member("kind", kind.rawValue)
-        json.member("unheldCount", targets.count)
-        json.member("unheld") { list in
-            list.array { array in
-                for target in targets.targets {
-                    array.object { object in
-                        object.member("url", target.href)
-                        object.member("askers", target.askers)
-                        object.member("asker", target.asker)
-                    }
-                }
-            }
-        }
-        json.member("lookedThrough", targets.lookedThrough)
-        json.member("after", targets.next)
-        writeGone(to: &json)
-    }
-
-    private func writeGone(to json: inout JSONWriter) {
-        json.member("gone") { list in
-            list.array { array in
-                for stone in tombstones {
-                    array.object { object in
-                        object.member("url", stone.href)
-                        object.member("status", stone.status)
-                        object.member("referrer", stone.referrer)
-                    }
-                }
-            }
-        }
+        ]
+        guard let list else { return found + gone }
+        return found + [
+            "kind": list.rawValue, "unheldCount": targets.count,
+            "unheld": targets.targets.map { target -> JSONMembers in
+                ["url": target.href, "askers": target.askers, "asker": target.asker]
+            },
+            "lookedThrough": targets.lookedThrough, "after": targets.next,
+        ] + gone
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Reports
 internal import Store
 internal import System
 internal import Web
@@ -156,12 +157,9 @@ struct Portal {
     private func json(_ page: some PortalPage, _ target: String) -> Answer {
         let context = PortalContext(
             layout: layout, links: links, now: now(), address: target, jsonAddress: target)
-        var writer = JSONWriter(.pretty)
-        writer.object { page.write(to: &$0, context) }
-        writer.endText()
         return Answer(
             status: page.status, fields: [("Content-Type", "application/json")] + pageFields,
-            body: writer.bytes)
+            body: Array("\(page.members(context).text())\n".utf8))
     }
 
     private var pageFields: [(name: String, value: String)] {

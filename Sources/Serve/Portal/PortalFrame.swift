@@ -1,3 +1,4 @@
+internal import Reports
 internal import Web
 
 /// What stands around every page of the portal.
@@ -92,8 +93,8 @@ protocol PortalPage {
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Below the heading, which is the title.
     func write(to html: inout HTMLWriter, _ context: PortalContext)
-    /// The members of one object.
-    func write(to json: inout JSONWriter, _ context: PortalContext)
+    /// For programs: one object.
+    func members(_ context: PortalContext) -> JSONMembers
 }
 
 extension PortalPage {
@@ -170,8 +171,5 @@ struct NotFoundPage: PortalPage {
         html.element("p") { $0.link(context.links.home, text: "What the larder holds") }
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("error", "not found")
-        json.member("target", target)
-    }
+    func members(_ context: PortalContext) -> JSONMembers { ["error": "not found", "target": target] }
 }

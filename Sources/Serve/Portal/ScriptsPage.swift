@@ -1,3 +1,5 @@
+internal import Digest
+internal import Reports
 internal import Store
 internal import Web
 
@@ -9,7 +11,7 @@ struct ScriptsPage: PortalPage {
     let scripts: [HeldEntry]
     let next: BodyPlace?
     /// By the number of the URL.
-    let md5s: [Int64: [UInt8]]
+    let md5s: [Int64: String]
     /// Those of the very bodies that are held now.
     let verdicts: [String: BundleVerdict]
     let title = "Scripts"
@@ -21,26 +23,24 @@ struct ScriptsPage: PortalPage {
             case .titles(let place): place
             case .addresses, nil: .start
             }
-        let found = try reader.find(
+        let listed = try reader.find(
             .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,
             limit: PortalLimits.lines)
-        scripts = found.entries
-        next = found.next
-        var md5s: [Int64: [UInt8]] = [:]
-        var room = PortalLimits.digestedBytes
+        scripts = listed.entries
+        next = listed.next
+        var md5s: [Int64: String] = [:]
+        var known = KnownMD5s(reader, upTo: PortalLimits.digestedBytes)
         for script in scripts {
-            guard let body = script.body else { continue }
-            md5s[script.url] = try reader.md5(of: body, upTo: room)
-            if body.md5 == nil, md5s[script.url] != nil { room -= body.byteCount }
+            md5s[script.url] = try script.body.flatMap { (body) throws(StoreError) in try known.md5(of: body)?.hex }
         }
         self.md5s = md5s
-        var known: [String: BundleVerdict] = [:]
+        var found: [String: BundleVerdict] = [:]
         let bodies = Dictionary(
             scripts.map { ($0.href, $0.body?.sha256) }, uniquingKeysWith: { first, _ in first })
         for verdict in verdicts?(scripts.map(\.href)) ?? [] where bodies[verdict.href] == verdict.sha256 {
-            known[verdict.href] = verdict
+            found[verdict.href] = verdict
         }
-        self.verdicts = known
+        self.verdicts = found
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
@@ -66,11 +66,11 @@ struct ScriptsPage: PortalPage {
         }
         html.element("dl", ["class": "sheet"]) { html in
             html.element("dt", text: "Size")
-            html.element("dd", text: Wording.bytes(Int64(script.body?.byteCount ?? 0)))
+            html.element("dd", text: Wording.bytes(script.body?.byteCount ?? 0))
             html.element("dt", text: "MD5")
             html.element("dd") { html in
                 if let md5 = md5s[script.url] {
-                    html.element("code", text: Hex.encode(md5))
+                    html.element("code", text: md5)
                 } else {
                     html.element("span", ["class": "soft"], text: "too large to be computed here")
                 }
@@ -85,21 +85,16 @@ struct ScriptsPage: PortalPage {
         html.next(context.links.scripts(after: SearchPlace.titles(next).text), "More scripts")
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("scripts") { list in
-            list.array { array in
-                for script in scripts {
-                    array.object { object in
-                        object.member("url", script.href)
-                        object.member("bytes", script.body?.byteCount)
-                        object.member("md5", md5s[script.url].map { Hex.encode($0) })
-                        object.member("sha256", script.body.map { Hex.encode($0.sha256) })
-                        object.member("verdict", verdicts[script.href]?.name)
-                        object.member("detail", verdicts[script.href]?.detail)
-                    }
-                }
-            }
-        }
-        json.member("after", next.map { SearchPlace.titles($0).text })
+    func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "scripts": scripts.map { script -> JSONMembers in
+                [
+                    "url": script.href, "bytes": script.body?.byteCount, "md5": md5s[script.url],
+                    "sha256": script.body.map { Hex.encode($0.sha256) },
+                    "verdict": verdicts[script.href]?.name, "detail": verdicts[script.href]?.detail,
+                ]
+            },
+            "after": next.map { SearchPlace.titles($0).text },
+        ]
     }
 }

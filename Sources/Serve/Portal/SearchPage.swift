@@ -1,3 +1,4 @@
+internal import Reports
 internal import Store
 internal import Web
 
@@ -112,13 +113,11 @@ struct SearchPage: PortalPage {
         }
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        json.member("words", words)
-        json.member("site", site?.name)
-        json.member("results") { list in
-            list.array { array in for entry in entries { entry.write(to: &array, context) } }
-        }
-        json.member("after", next?.text)
+    func members(_ context: PortalContext) -> JSONMembers {
+        [
+            "words": words, "site": site?.name, "results": entries.map { $0.members(context) },
+            "after": next?.text,
+        ]
     }
 }
 

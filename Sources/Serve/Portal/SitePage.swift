@@ -1,24 +1,26 @@
+internal import Reports
 internal import Store
 internal import Web
 
 /// A site: what is held of it, its pages, its media types, its visits.
 struct SitePage: PortalPage {
-    let facts: SiteFacts
+    let site: SiteReport
     let hosts: FolderWalk
     let folder: FolderWalk
     let types: [TypeTally]
     let section = PortalSection.sites
 
-    var title: String { facts.heading }
+    var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
-        facts = try SiteFacts(site, reader, memory)
+        self.site = try memory.report(on: site, reader)
         hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
-        let start = site.start.first ?? site.name
         folder = try FolderWalk.list(
-            Self.folder(of: start), site: site.id, from: nil, limit: Self.shownLines, reader)
+            Self.folder(of: self.site.start), site: site.id, from: nil, limit: Self.shownLines, reader)
         types =
-            try facts.shown.map { (visit) throws(StoreError) in try memory.types(ofVisit: visit.id, reader) }
+            try self.site.shown.map { (visit) throws(StoreError) in
+                try memory.types(ofVisit: visit.number, reader)
+            }
             ?? []
     }
 
@@ -37,27 +39,26 @@ struct SitePage: PortalPage {
     }
 
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
-        for start in facts.site.start {
+        for start in site.site.start {
             html.element("p", ["class": "url soft"]) { $0.address(start) }
         }
-        facts.writeState(to: &html, context)
+        site.writeState(to: &html, context)
         writeActions(to: &html, context)
-        facts.writeFacts(to: &html)
+        site.writeCounts(to: &html)
         html.searchForm(
-            "\(context.links.site(facts.site.id))/search", label: "Search this site’s titles and addresses")
+            "\(context.links.site(site.id))/search", label: "Search this site’s titles and addresses")
         writePages(to: &html, context)
         writeTypes(to: &html)
         writeVisits(to: &html, context)
     }
 
     private func writeActions(to html: inout HTMLWriter, _ context: PortalContext) {
-        let start = facts.site.start.first ?? facts.site.name
         html.element("p", ["class": "actions"]) { html in
-            if let address = context.mirrored(start) {
+            if let address = context.mirrored(site.start) {
                 html.link(address, ["class": "button"], text: "Open the copy")
             }
             html.link(
-                context.links.missing(of: facts.site.id), ["class": "button quiet"], text: "What is missing")
+                context.links.missing(of: site.id), ["class": "button quiet"], text: "What is missing")
         }
     }
 
@@ -69,10 +70,10 @@ struct SitePage: PortalPage {
         }
         html.element("p", ["class": "url soft"]) { $0.address(folder.prefix) }
         html.element("ul", ["class": "list"]) { html in
-            for item in folder.items { html.item(item, context, of: facts.site.id, below: folder.prefix) }
+            for item in folder.items { html.item(item, context, of: site.id, below: folder.prefix) }
         }
         if folder.rest != nil {
-            let address = context.links.folder(folder.prefix, of: facts.site.id, after: folder.rest)
+            let address = context.links.folder(folder.prefix, of: site.id, after: folder.rest)
             html.next(address, "More of this folder")
         }
         writeHosts(to: &html, context)
@@ -82,10 +83,10 @@ struct SitePage: PortalPage {
         guard hosts.items.count > 1 else { return }
         html.element("h3", text: "By host")
         html.element("ul", ["class": "list"]) { html in
-            for item in hosts.items { html.item(item, context, of: facts.site.id, below: "") }
+            for item in hosts.items { html.item(item, context, of: site.id, below: "") }
         }
         if hosts.rest != nil {
-            html.next(context.links.folder("", of: facts.site.id, after: hosts.rest), "More hosts")
+            html.next(context.links.folder("", of: site.id, after: hosts.rest), "More hosts")
         }
     }
 
@@ -126,62 +127,51 @@ struct SitePage: PortalPage {
             html.element("table") { html in
                 html.head([("Visit", false), ("Begun", false), ("Responses", true), ("State", false)])
                 html.element("tbody") { html in
-                    for visit in facts.site.visits.suffix(PortalLimits.lines).reversed() {
+                    for visit in site.site.visits.suffix(PortalLimits.lines).reversed() {
                         write(visit, to: &html, context)
                     }
                 }
             }
         }
-        if facts.site.visits.count > 1 {
-            html.next(context.links.changes(of: facts.site.id), "Compare two visits")
+        if site.site.visits.count > 1 {
+            html.next(context.links.changes(of: site.id), "Compare two visits")
         }
     }
 
-    private func write(_ visit: Visit, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func write(_ visit: StatusReport.Visit, to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("tr") { html in
             html.element("th", ["scope": "row"]) { html in
-                if let address = facts.address(of: visit, context) {
-                    html.link(address, text: "\(visit.id)")
+                if let address = site.address(of: visit, context) {
+                    html.link(address, text: "\(visit.number)")
                 } else {
-                    html.text("\(visit.id)")
+                    html.text("\(visit.number)")
                 }
             }
             html.element("td") { $0.moment(visit.started) }
-            html.element("td", ["class": "number"], text: Wording.grouped(visit.responseCount))
+            html.element("td", ["class": "number"], text: Wording.grouped(visit.responses))
             html.element("td") { html in
-                if visit.id == facts.site.published {
+                switch site.site.state(of: visit) {
+                case .served:
                     html.element("span", ["class": "badge"], text: "Served")
-                } else if let base = visit.base {
-                    if visit.id == facts.site.overlay {
-                        html.element("span", ["class": "badge"], text: "Served")
-                    }
+                case .loaded(let base, let isServed):
+                    if isServed { html.element("span", ["class": "badge"], text: "Served") }
                     html.text(" Loaded by a server, over visit \(base)")
-                } else if visit.finished == nil {
+                case .unfinished:
                     html.element("span", ["class": "badge warn"], text: "Not finished")
-                } else {
+                case .kept:
                     html.text("Kept")
                 }
             }
         }
     }
 
-    func write(to json: inout JSONWriter, _ context: PortalContext) {
-        facts.members(of: &json, context)
-        json.member("types") { list in
-            list.array { array in
-                for type in types {
-                    array.object { object in
-                        object.member("type", type.type)
-                        object.member("responses", type.count)
-                        object.member("bytes", type.byteCount)
-                    }
-                }
-            }
-        }
-        json.member("hosts") {
-            $0.array { array in for item in hosts.items { item.write(to: &array, context) } }
-        }
-        json.member("folder") { folder.write(to: &$0, context) }
+    func members(_ context: PortalContext) -> JSONMembers {
+        site.members(context) + [
+            "types": types.map { type -> JSONMembers in
+                ["type": type.type, "responses": type.count, "bytes": type.byteCount]
+            },
+            "hosts": hosts.items.map { $0.members(context) }, "folder": folder.members(context),
+        ]
     }
 }
 
@@ -199,70 +189,7 @@ extension HTMLWriter {
     }
 }
 
-extension FolderWalk {
-    func write(to writer: inout JSONWriter, _ context: PortalContext) {
-        writer.object { object in
-            object.member("under", prefix)
-            object.member("items") { list in
-                list.array { array in for item in items { item.write(to: &array, context) } }
-            }
-            object.member("after", rest)
-        }
-    }
-}
-
-extension FolderWalk.Item {
-    func write(to writer: inout JSONWriter, _ context: PortalContext) {
-        switch self {
-        case .entry(let entry):
-            entry.write(to: &writer, context)
-        case .folder(let prefix, let count, let isMore):
-            writer.object { object in
-                object.member("folder", prefix)
-                object.member("addresses", count)
-                object.member("more", isMore)
-            }
-        }
-    }
-}
-
-/// A site as the portal tells of it in short.
-struct SiteFacts {
-    let site: Site
-    /// The start page's, where it has one.
-    let heading: String
-    /// The visit that readers see; nil when there is none yet.
-    let shown: Visit?
-    let tally: VisitTally
-    /// Nil where nobody looked whether all that its pages need is there.
-    let needs: SiteNeeds?
-
-    /// - Parameter limit: how many addresses may be walked over.
-    init(
-        _ site: Site, _ reader: StoreReader, _ memory: PortalMemory, limit: Int = PortalLimits.neededURLs
-    ) throws(StoreError) {
-        self.site = site
-        shown = site.visits.first { $0.id == site.published } ?? site.visits.last { $0.base == nil }
-        tally =
-            try shown.map { (visit) throws(StoreError) in try memory.tally(ofVisit: visit.id, reader) }
-            ?? VisitTally()
-        needs = try memory.needs(of: site, limit: limit, reader)
-        let start = site.start.first ?? site.name
-        let title = try reader.response(for: start)?.body?.title
-        heading = title.flatMap { $0.isEmpty ? nil : $0 } ?? Self.name(of: start)
-    }
-
-    /// The host, where it is an address.
-    private static func name(of start: String) -> String {
-        guard let url = WebURL(start), !url.host.isEmpty else { return start }
-        return url.host
-    }
-
-    /// Whether its visit ended and everything that its pages need is held; nil where nobody looked.
-    var isComplete: Bool? {
-        site.published == nil ? false : needs.map(\.missing.isEmpty)
-    }
-
+extension SiteReport {
     func writeState(to html: inout HTMLWriter, _ context: PortalContext) {
         html.element("p") { html in
             if let shown, site.published != nil {
@@ -273,12 +200,12 @@ struct SiteFacts {
                 } else {
                     html.element("span", ["class": "badge"], text: needs == nil ? "Served" : "Complete")
                 }
-                html.text(" Visit \(shown.id) is served, fetched ")
+                html.text(" Visit \(shown.number) is served, fetched ")
                 html.time(shown.started, now: context.now)
                 html.text(needs == nil ? ". Whether anything is missing was not looked at." : ".")
             } else if let shown {
                 html.element("span", ["class": "badge warn"], text: "Not complete")
-                html.text(" Visit \(shown.id), begun ")
+                html.text(" Visit \(shown.number), begun ")
                 html.time(shown.started, now: context.now)
                 html.text(", is not finished. What it has so far is served.")
             } else {
@@ -288,7 +215,7 @@ struct SiteFacts {
         }
     }
 
-    func writeFacts(to html: inout HTMLWriter) {
+    func writeCounts(to html: inout HTMLWriter) {
         func number(_ count: Int) -> String {
             count == PortalLimits.counted ? "\(Wording.grouped(count)) or more" : Wording.grouped(count)
         }
@@ -306,51 +233,16 @@ struct SiteFacts {
     }
 
     /// Where an earlier visit can be looked at; nil for one that cannot be shown.
-    func address(of visit: Visit, _ context: PortalContext) -> String? {
-        guard visit.finished != nil, visit.base == nil, let url = WebURL(site.start.first ?? site.name) else {
-            return nil
-        }
-        return visit.id == site.published
-            ? context.layout.address(of: url) : context.layout.address(of: url, in: visit.id)
+    func address(of visit: StatusReport.Visit, _ context: PortalContext) -> String? {
+        guard visit.finished != nil, visit.base == nil, let url = WebURL(start) else { return nil }
+        return visit.number == site.published
+            ? context.layout.address(of: url) : context.layout.address(of: url, in: visit.number)
     }
 
-    func write(to writer: inout JSONWriter, _ context: PortalContext) {
-        writer.object { object in
-            members(of: &object, context)
-        }
-    }
-
-    func members(of object: inout JSONWriter, _ context: PortalContext) {
-        object.member("id", site.id)
-        object.member("name", site.name)
-        object.member("title", heading)
-        object.member("start", site.start)
-        object.member("mirror", context.mirrored(site.start.first ?? site.name))
-        object.member("published", site.published)
-        object.member("overlay", site.overlay)
-        object.member("complete", isComplete)
-        object.member("pages", tally.pages)
-        object.member("requisites", tally.requisites)
-        object.member("redirects", tally.redirects)
-        object.member("tombstones", tally.tombstones)
-        object.member("countsAreCapped", tally.isCapped)
-        object.member("bytes", tally.byteCount)
-        object.member("bytesAreEstimated", tally.isEstimate)
-        object.member("missing", needs?.missing.count)
-        object.member("leftOut", needs?.leftOut)
-        object.member("visits") { list in
-            list.array { array in
-                for visit in site.visits {
-                    array.object { object in
-                        object.member("number", visit.id)
-                        object.member("started", visit.started)
-                        object.member("finished", visit.finished)
-                        object.member("base", visit.base)
-                        object.member("responses", visit.responseCount)
-                        object.member("mirror", address(of: visit, context))
-                    }
-                }
-            }
-        }
+    func members(_ context: PortalContext) -> JSONMembers {
+        site.nameMembers + countMembers + [
+            "mirror": context.mirrored(start),
+            "visits": site.visits.map { $0.members + ["mirror": address(of: $0, context)] },
+        ]
     }
 }

@@ -114,12 +114,21 @@ package struct CacheRules: Sendable {
 
 extension CacheRules.Rule {
     /// Why a rule could not be read.
-    package enum Mistake: Error, Sendable, Equatable {
+    package enum Mistake: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case pattern(String)
         case setting(String)
         /// It has a pattern, and nothing that it is for.
         case nothingSet
+
+        package var description: String {
+            switch self {
+            case .empty: "it is empty"
+            case .pattern(let pattern): "\(pattern) is no pattern of URLs"
+            case .setting(let word): "\"\(word)\" is nothing that a rule can set"
+            case .nothingSet: "it sets nothing"
+            }
+        }
     }
 
     /// Reads a rule as a person writes it: a pattern of URLs, and behind it, with spaces between, what is

@@ -1,5 +1,7 @@
 internal import LarderKit
+internal import Reports
 internal import System
+internal import Web
 
 /// `larder check MANIFEST`, and `larder check --offline SITE`
 enum CheckCommand {
@@ -104,7 +106,7 @@ struct CheckOutputs {
             let file = equals.map { String(text[text.utf8.index(after: $0)...]) }
             guard let format = ReportFormat(rawValue: name) else {
                 let names = ReportFormat.allCases.map(\.rawValue)
-                let close = Suggestion.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
+                let close = Spelling.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
                 throw UsageError("--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
             }
             guard file != "" else {
@@ -148,23 +150,8 @@ enum ManifestCommand {
             }
             for skipped in report.skipped { terminal.fail("\(skipped.name) is not in it: \(skipped.reason)") }
             terminal.note(
-                "\(Quantities.count(report.bundles, "bundle")), \(Quantities.bytes(report.byteCount))")
+                "\(Wording.count(report.bundles, "bundle")), \(Wording.bytes(report.byteCount))")
             return report.skipped.isEmpty ? .done : .incomplete
-        }
-    }
-}
-
-extension Arguments {
-    /// Nil when the option is not given.
-    fileprivate var typeFilter: TypeFilter? {
-        get throws(UsageError) {
-            guard let text = text(.type) else { return nil }
-            guard let filter = TypeFilter(text) else {
-                throw UsageError(
-                    "--type wants a media type such as text/html or image/*, or one of "
-                        + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
-            }
-            return filter
         }
     }
 }

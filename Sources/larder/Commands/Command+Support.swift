@@ -25,6 +25,19 @@ extension Arguments {
         return size
     }
 
+    /// Nil when the option is not given.
+    var typeFilter: TypeFilter? {
+        get throws(UsageError) {
+            guard let text = text(.type) else { return nil }
+            guard let filter = TypeFilter(text) else {
+                throw UsageError(
+                    "--type wants a media type such as text/html or image/*, or one of "
+                        + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
+            }
+            return filter
+        }
+    }
+
     /// A command on the same larder, to be typed or pasted into a shell.
     func command(_ name: String, _ operands: [String] = []) -> String {
         CommandLine.shown([name] + operands + (given(.store).map { ["--store", $0] } ?? []))
@@ -40,7 +53,7 @@ extension Terminal {
             fail(error.message)
             return .usage
         } catch let error as LarderError {
-            fail(error.description)
+            fail(error.description + (error.remedy.map { " with \($0.options)" } ?? ""))
             switch error.kind {
             case .input: return .usage
             case .machine: return .unable
@@ -49,6 +62,18 @@ extension Terminal {
         } catch {
             fail("\(error)")
             return .unable
+        }
+    }
+}
+
+extension LarderError.Remedy {
+    /// What a person types.
+    fileprivate var options: String {
+        switch self {
+        case .larder: Option.store.name
+        case .base: "\(Option.base.name) URL"
+        case .root: "\(Option.atRoot.name) SITE"
+        case .pinKind(let kinds): kinds.map { "--\($0.rawValue)" }.joined(separator: " or ")
         }
     }
 }

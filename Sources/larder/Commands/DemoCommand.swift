@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LarderKit
+internal import Reports
 internal import Synchronization
 internal import System
 
@@ -40,9 +41,9 @@ enum DemoCommand {
         let (origin, report) = try await stock(larder, terminal)
         guard !report.isInterrupted else { return .interrupted }
         terminal.say(
-            "6. Prefetched: \(Quantities.count(report.pages, "page")), "
-                + "\(Quantities.count(report.requisites, "requisite")), "
-                + "\(Quantities.bytes(report.wireByteCount)) in \(Quantities.time(report.elapsed))")
+            "6. Prefetched: \(Wording.count(report.pages, "page")), "
+                + "\(Wording.count(report.requisites, "requisite")), "
+                + "\(Wording.bytes(report.wireByteCount)) in \(Wording.time(report.elapsed))")
         let last = try await larder.preload(origin + DemoSite.manifestPath)
         terminal.say("7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
 
@@ -55,7 +56,7 @@ enum DemoCommand {
         defer { service.stop() }
         let address = service.address(of: origin + "/") ?? service.address
         let page = try await service.visit(origin + "/")
-        terminal.say("9. The larder shows it all the same: \(address) (\(Quantities.bytes(page.count)))")
+        terminal.say("9. The larder shows it all the same: \(address) (\(Wording.bytes(page.count)))")
         if !arguments.has(.once) {
             let stop = Signals.shared.first()
             terminal.say("   Everything it holds: \(service.address) (Ctrl-C stops)")

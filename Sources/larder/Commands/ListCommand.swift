@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 internal import Synchronization
 
 /// `larder list [SITE]`
@@ -8,26 +9,12 @@ enum ListCommand {
             var options = ListOptions()
             options.site = arguments.operands.first
             options.status = try arguments.numberIfGiven(.status, in: 100...999)
-            options.type = try arguments.type
+            options.type = try arguments.typeFilter
             let writer = ListWriter(terminal, isJSON: arguments.has(.json))
             let report = try await arguments.larder.list(options) { writer.add($0) }
             writer.finish()
-            terminal.note("\(Quantities.count(report.urls, "URL")), \(Quantities.bytes(report.byteCount))")
+            terminal.note("\(Wording.count(report.urls, "URL")), \(Wording.bytes(report.byteCount))")
             return .done
-        }
-    }
-}
-
-extension Arguments {
-    fileprivate var type: TypeFilter? {
-        get throws(UsageError) {
-            guard let text = text(.type) else { return nil }
-            guard let filter = TypeFilter(text) else {
-                throw UsageError(
-                    "--type wants a media type such as text/html or image/*, or one of "
-                        + "\(TypeFilter.names.joined(separator: ", ")), not \"\(text)\"")
-            }
-            return filter
         }
     }
 }
@@ -76,7 +63,7 @@ final class ListWriter: Sendable {
 
     private static func text(of url: ListedURL) -> String {
         let type = (url.type ?? "-").padded(22)
-        let size = url.byteCount.map { Quantities.bytes($0) } ?? "-"
+        let size = url.byteCount.map { Wording.bytes($0) } ?? "-"
         return "\(url.status) \(type) \(size.padded(8, left: true)) \(url.url)"
     }
 }
@@ -98,7 +85,7 @@ enum MissesCommand {
         return report.misses.map { miss in
             let asked = miss.referrer.map { ", asked for by \($0)" } ?? ""
             let method = miss.method == "GET" ? "" : "\(miss.method) "
-            let times = miss.count == 1 ? "once" : "\(Quantities.grouped(miss.count)) times"
+            let times = miss.count == 1 ? "once" : "\(Wording.grouped(miss.count)) times"
             return "\(method)\(miss.url): \(miss.isPage ? "a page" : "a requisite"), \(times)\(asked)"
         }.joined(separator: "\n")
     }
@@ -132,13 +119,13 @@ enum StatusCommand {
 
     private static func text(of report: StatusReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(report.path): \(Quantities.count(report.sites.count, "site")), "
-                + "\(Quantities.count(report.responses, "response")) "
-                + "(\(Quantities.count(report.pages, "page")), \(Quantities.count(report.requisites, "requisite"))), "
-                + "\(Quantities.count(report.bodies, "body", plural: "bodies")), \(Quantities.bytes(report.byteCount))"
+            "\(report.path): \(Wording.count(report.sites.count, "site")), "
+                + "\(Wording.count(report.responses, "response")) "
+                + "(\(Wording.count(report.pages, "page")), \(Wording.count(report.requisites, "requisite"))), "
+                + "\(Wording.count(report.bodies, "body", plural: "bodies")), \(Wording.bytes(report.byteCount))"
         ]
         for site in report.sites {
-            let visits = Quantities.count(site.visits.count, "visit")
+            let visits = Wording.count(site.visits.count, "visit")
             lines.append("  \(site.name): \(visits), \(state(of: site, arguments))")
         }
         return lines.joined(separator: "\n")

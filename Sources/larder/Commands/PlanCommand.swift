@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 
 /// `larder plan URL...`
 enum PlanCommand {
@@ -32,8 +33,8 @@ enum PlanCommand {
                 + "about \(time(report.seconds))"
         ]
         lines.append(
-            "  judged by \(Quantities.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")), "
-                + "\(Quantities.count(report.requests, "request")), \(Quantities.bytes(report.fetchedByteCount)) fetched"
+            "  judged by \(Wording.count(report.groups.reduce(0) { $0 + $1.sampled }, "page")), "
+                + "\(Wording.count(report.requests, "request")), \(Wording.bytes(report.fetchedByteCount)) fetched"
         )
         let shown = report.groups.prefix(mostShown)
         let width = shown.map { count($0.pages).utf8.count }.max() ?? 0
@@ -47,7 +48,7 @@ enum PlanCommand {
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
-            lines.append("  \(Quantities.count(report.refusedByRobots, "page")) of the sample refused by robots.txt")
+            lines.append("  \(Wording.count(report.refusedByRobots, "page")) of the sample refused by robots.txt")
         }
         if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
         if report.isSampleTooSmall {
@@ -69,12 +70,12 @@ enum PlanCommand {
         bounds.low == 1 && bounds.high == 1 ? "page" : "pages"
     }
 
-    private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Quantities.grouped) }
+    private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Wording.grouped) }
 
-    private static func bytes(_ bounds: PlanReport.Bounds) -> String { range(bounds) { Quantities.bytes($0) } }
+    private static func bytes(_ bounds: PlanReport.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
 
     private static func time(_ bounds: PlanReport.Bounds) -> String {
-        range(bounds) { Quantities.time(.seconds($0)) }
+        range(bounds) { Wording.time(.seconds($0)) }
     }
 }
 
@@ -107,11 +108,11 @@ enum ExplainCommand {
             lines.append("    " + String(repeating: "  ", count: min(depth, 8)) + href)
         }
         if !report.linkedFrom.isEmpty {
-            lines.append("  linked from \(Quantities.count(report.linkedFrom.count, "address", plural: "addresses"))")
+            lines.append("  linked from \(Wording.count(report.linkedFrom.count, "address", plural: "addresses"))")
             lines += report.linkedFrom.prefix(mostShown).map { "    \($0)" }
             if report.linkedFrom.count > mostShown {
                 lines.append(
-                    "    and \(Quantities.grouped(report.linkedFrom.count - mostShown)) more (--json lists them)")
+                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (--json lists them)")
             }
         }
         return lines.joined(separator: "\n")

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 internal import System
 
 /// `larder prefetch URL...`
@@ -93,7 +94,7 @@ enum PrefetchCommand {
         let report = try await arguments.larder.collect(limit: limit)
         if report.evictedURLs > 0 {
             terminal.fail(
-                "\(Quantities.count(report.evictedURLs, "URL")) had to go for --max-size "
+                "\(Wording.count(report.evictedURLs, "URL")) had to go for --max-size "
                     + "\(arguments.text(.maxSize) ?? ""), and are missing now; the next prefetch of their sites fetches them"
             )
         }
@@ -139,14 +140,14 @@ enum PrefetchSummary {
 
     static func text(of report: PrefetchReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(report.site): \(Quantities.count(report.pages, "page")), "
-                + "\(Quantities.count(report.requisites, "requisite")), "
-                + "\(Quantities.bytes(report.wireByteCount)) fetched in \(Quantities.time(report.elapsed))"
+            "\(report.site): \(Wording.count(report.pages, "page")), "
+                + "\(Wording.count(report.requisites, "requisite")), "
+                + "\(Wording.bytes(report.wireByteCount)) fetched in \(Wording.time(report.elapsed))"
         ]
         if report.isContinued { lines.append("  went on where the last run ended") }
         if report.confirmed > 0 {
             lines.append(
-                "  \(Quantities.grouped(report.confirmed)) unchanged, \(Quantities.bytes(report.savedByteCount)) not "
+                "  \(Wording.grouped(report.confirmed)) unchanged, \(Wording.bytes(report.savedByteCount)) not "
                     + "fetched again")
         }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
@@ -163,21 +164,21 @@ enum PrefetchSummary {
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
         let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
-            lines.append("  \(Quantities.grouped(needed)) not fetched that pages need offline: \(limit)")
+            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)")
         }
         for session in report.lostSessions {
             lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
             lines.append("    \(session.login)")
         }
         if report.unansweredMisses > 0 {
-            let misses = Quantities.count(report.unansweredMisses, "miss", plural: "misses")
+            let misses = Wording.count(report.unansweredMisses, "miss", plural: "misses")
             lines.append(
                 "  \(misses) that a server noted got no answer and stay noted; to see them: \(arguments.command("misses"))"
             )
         }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
-            lines.append("  and \(Quantities.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+            lines.append("  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
         }
         lines += skipped(report)
         if report.isInterrupted {
@@ -199,18 +200,18 @@ enum PrefetchSummary {
     /// Each by itself where there are few; else by host and reason, the commonest first.
     private static func list(_ missing: [PrefetchReport.Missing], _ word: String) -> [String] {
         guard !missing.isEmpty else { return [] }
-        let heading = "  \(Quantities.grouped(missing.count)) \(word):"
+        let heading = "  \(Wording.grouped(missing.count)) \(word):"
         if missing.count <= mostShown { return [heading] + missing.flatMap { text(of: $0) } }
         let groups = MissingGroup.groups(of: missing)
         var lines = [heading]
         for group in groups.prefix(mostShown) {
             let first = group.count == 1 ? "" : "such as "
-            lines.append("    \(Quantities.grouped(group.count)) at \(group.host): \(group.reason)")
+            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)")
             lines.append("      \(first)\(group.first.url)")
             if !group.first.chain.isEmpty { lines.append("      by way of \(way(group.first.chain))") }
         }
         let rest = groups.dropFirst(mostShown).reduce(0) { $0 + $1.count }
-        if rest > 0 { lines.append("    \(Quantities.grouped(rest)) more, elsewhere or for other reasons") }
+        if rest > 0 { lines.append("    \(Wording.grouped(rest)) more, elsewhere or for other reasons") }
         lines.append("    (--json lists all of them)")
         return lines
     }
@@ -232,15 +233,15 @@ enum PrefetchSummary {
     private static func hosts(_ report: PrefetchReport) -> [String] {
         let failures = report.hosts.reduce(0) { $0 + $1.failures }
         guard report.hosts.count > 1 || failures > 0 else { return [] }
-        var lines = ["  \(Quantities.count(report.hosts.count, "host")):"]
+        var lines = ["  \(Wording.count(report.hosts.count, "host")):"]
         for host in report.hosts.sorted(by: { $0.byteCount > $1.byteCount }).prefix(mostShown) {
-            let failed = host.failures > 0 ? ", \(Quantities.grouped(host.failures)) failed" : ""
+            let failed = host.failures > 0 ? ", \(Wording.grouped(host.failures)) failed" : ""
             lines.append(
-                "    \(host.name): \(Quantities.count(host.requests, "request"))\(failed), "
-                    + Quantities.bytes(host.byteCount))
+                "    \(host.name): \(Wording.count(host.requests, "request"))\(failed), "
+                    + Wording.bytes(host.byteCount))
         }
         if report.hosts.count > mostShown {
-            lines.append("    and \(Quantities.grouped(report.hosts.count - mostShown)) more (--json lists them)")
+            lines.append("    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
         }
         return lines
     }
@@ -251,12 +252,12 @@ enum PrefetchSummary {
         var counts: [String: Int] = [:]
         for skipped in report.skipped { counts[skipped.reason, default: 0] += 1 }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
-        let count = Quantities.count(report.skipped.count, "link")
+        let count = Wording.count(report.skipped.count, "link")
         if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
         var lines = ["  \(count) not followed (--json lists them):"]
-        for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Quantities.grouped(count)) \(reason)") }
+        for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Wording.grouped(count)) \(reason)") }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
-        if rest > 0 { lines.append("    \(Quantities.grouped(rest)) for other reasons") }
+        if rest > 0 { lines.append("    \(Wording.grouped(rest)) for other reasons") }
         return lines
     }
 }

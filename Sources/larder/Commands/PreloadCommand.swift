@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 
 /// `larder preload MANIFEST|URL...`
 enum PreloadCommand {
@@ -85,7 +86,7 @@ enum PreloadCommand {
 
     static func summary(of report: PreloadReport) -> String {
         var lines: [String] = []
-        let bundles = Quantities.count(report.bundles, "bundle")
+        let bundles = Wording.count(report.bundles, "bundle")
         switch report.outcome {
         case .current:
             lines.append("\(report.manifest): \(bundles), all held as it says; nothing fetched")
@@ -95,7 +96,7 @@ enum PreloadCommand {
             lines.append("\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(counts(report))")")
         }
         if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
-        if report.requisites > 0 { lines.append("  \(Quantities.count(report.requisites, "requisite")) came along") }
+        if report.requisites > 0 { lines.append("  \(Wording.count(report.requisites, "requisite")) came along") }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
         lines += list(report.refused, "refused")
         lines += list(report.missing, "not to be had")
@@ -106,16 +107,16 @@ enum PreloadCommand {
     }
 
     private static func counts(_ report: PreloadReport) -> String {
-        "\(Quantities.grouped(report.reused)) reused, \(Quantities.grouped(report.fetched)) fetched, "
-            + "\(Quantities.bytes(report.byteCount)) in \(Quantities.time(report.elapsed))"
+        "\(Wording.grouped(report.reused)) reused, \(Wording.grouped(report.fetched)) fetched, "
+            + "\(Wording.bytes(report.byteCount)) in \(Wording.time(report.elapsed))"
     }
 
     private static func list(_ problems: [PreloadReport.Problem], _ word: String) -> [String] {
         guard !problems.isEmpty else { return [] }
-        var lines = ["  \(Quantities.grouped(problems.count)) \(word):"]
+        var lines = ["  \(Wording.grouped(problems.count)) \(word):"]
         for problem in problems.prefix(mostShown) { lines.append("    \(problem.url): \(problem.reason)") }
         if problems.count > mostShown {
-            lines.append("    and \(Quantities.grouped(problems.count - mostShown)) more (--json lists them)")
+            lines.append("    and \(Wording.grouped(problems.count - mostShown)) more (--json lists them)")
         }
         return lines
     }

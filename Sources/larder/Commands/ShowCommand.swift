@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 
 /// `larder show URL`
 enum ShowCommand {
@@ -25,7 +26,7 @@ enum HoldingText {
             lines += text(of: row, seen: report.rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
         }
         if !report.linkedFrom.isEmpty {
-            lines.append("linked from \(Quantities.count(report.linkedFrom.count, "URL"))")
+            lines.append("linked from \(Wording.count(report.linkedFrom.count, "URL"))")
             if listsLinks { lines += report.linkedFrom.map { "  \($0)" } }
         }
         let hasLinks = !report.linkedFrom.isEmpty || report.rows.contains { $0.links?.isEmpty == false }
@@ -39,7 +40,7 @@ enum HoldingText {
         of row: HoldingReport.Row, seen: ArraySlice<HoldingReport.Row>, shownAt: String?, _ listsLinks: Bool
     ) -> [String] {
         let role = row.isRequisite ? "requisite" : "page"
-        let body = row.body.map { "\(row.type ?? "no type"), \(Quantities.bytes($0.byteCount))" } ?? "no body"
+        let body = row.body.map { "\(row.type ?? "no type"), \(Wording.bytes($0.byteCount))" } ?? "no body"
         var lines = [
             "visit \(row.visit) of \(row.site)\(row.isShown ? ", shown" : "")",
             "  \(row.status), \(body), \(role), fetched \(row.fetchDate)",
@@ -51,9 +52,7 @@ enum HoldingText {
         say("asked for by", row.referrer)
         say("request", row.request)
         say("given to", row.variant?.replacing("\n", with: "; "))
-        if row.isInvalidated { say("state", "to be asked about before it is used again") }
-        if row.isPart { say("state", "only a part is held") }
-        if row.isPrivate { say("state", "private: fetched with credentials") }
+        for state in row.states { say("state", state) }
         // The same body in another visit has the same to say.
         if let twin = row.body.flatMap({ body in seen.first { $0.body == body && $0.links == row.links } }) {
             say("body", "the same as in visit \(twin.visit)")
@@ -69,7 +68,7 @@ enum HoldingText {
 
     private static func describe(_ body: HoldingReport.Body, _ say: (String, String?) -> Void) {
         say("title", body.title)
-        say("read as", body.form.replacing(";", with: ", "))
+        say("read as", body.readAs)
         say("SHA-256", body.sha256)
         say("MD5", body.md5)
         say("damaged", body.fault)
@@ -79,9 +78,9 @@ enum HoldingText {
     private static func text(of links: HoldingReport.Links, _ listsLinks: Bool) -> [String] {
         guard !links.isEmpty else { return [] }
         var counts = [
-            Quantities.count(links.pages.count, "page"), Quantities.count(links.requisites.count, "requisite"),
+            Wording.count(links.pages.count, "page"), Wording.count(links.requisites.count, "requisite"),
         ]
-        if !links.guesses.isEmpty { counts.append(Quantities.count(links.guesses.count, "guess", plural: "guesses")) }
+        if !links.guesses.isEmpty { counts.append(Wording.count(links.guesses.count, "guess", plural: "guesses")) }
         var lines = ["  \("links to".padded(14))\(counts.joined(separator: ", "))"]
         guard listsLinks else { return lines }
         for (role, targets) in [("page", links.pages), ("requisite", links.requisites), ("guess", links.guesses)] {
@@ -100,7 +99,7 @@ enum AbsenceText {
     static func text(of url: String, _ absence: Absence, _ arguments: Arguments) -> String {
         var lines = ["\(url) is not held"]
         if let standIn = absence.standIn {
-            lines.append("\(reason(standIn)): \(arguments.command("show", [standIn.url]))")
+            lines.append("\(standIn.reason): \(arguments.command("show", [standIn.url]))")
         } else if absence.nearby.isEmpty {
             lines.append("nor is anything else of its host; to see what is: \(arguments.command("list"))")
         } else {
@@ -108,21 +107,6 @@ enum AbsenceText {
             lines += absence.nearby.map { "  \($0)" }
         }
         return lines.joined(separator: "\n")
-    }
-
-    /// Why another URL may stand in.
-    static func reason(_ standIn: Absence.StandIn) -> String {
-        "one that differs \(standIn.differences.map(text).joined(separator: " and ")) answers for it"
-    }
-
-    private static func text(of difference: Absence.Difference) -> String {
-        switch difference {
-        case .scheme: "in http and https"
-        case .slash: "in the slash at the end"
-        case .busters: "in cache-busting parameters"
-        case .query: "in the query"
-        case .search: "in the query, which it reads by itself,"
-        }
     }
 }
 
@@ -159,7 +143,7 @@ enum CatCommand {
                 + arguments.command("cat", [url, "--visit", last])
         case .notHeld(let absence):
             if let standIn = absence.standIn {
-                return "\(url) is not held; \(AbsenceText.reason(standIn)): \(arguments.command("cat", [standIn.url]))"
+                return "\(url) is not held; \(standIn.reason): \(arguments.command("cat", [standIn.url]))"
             }
             return "\(url) is not held; see what is near it with: \(arguments.command("show", [url]))"
         }

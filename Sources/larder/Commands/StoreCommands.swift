@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 
 /// `larder pin URL|PATTERN|SITE` and `larder unpin URL|PATTERN|SITE`
 enum PinCommand {
@@ -59,7 +60,7 @@ enum PinsCommand {
 
     static func cover(of pin: HeldPin) -> String {
         pin.urls == 0
-            ? "nothing that is held now" : "\(Quantities.count(pin.urls, "URL")), \(Quantities.bytes(pin.byteCount))"
+            ? "nothing that is held now" : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"
     }
 }
 
@@ -111,7 +112,7 @@ enum GCCommand {
         var lines = forecast.visits.map { "visit \($0.number) of \($0.site)" } + forecast.urls
         if lines.isEmpty { lines.append("nothing that is shown, or kept for a roll-back, would go") }
         lines.append(
-            "\(Quantities.bytes(report.byteCountBefore)) now, about \(Quantities.bytes(report.byteCountAfter)) then: "
+            "\(Wording.bytes(report.byteCountBefore)) now, about \(Wording.bytes(report.byteCountAfter)) then: "
                 + taken(report, isDone: false))
         if let obstacle = report.obstacle, !report.isWithinLimit {
             lines.append("It would still be over the limit: \(text(of: obstacle, report, arguments))")
@@ -123,30 +124,30 @@ enum GCCommand {
 
     private static func taken(_ report: CollectionReport, isDone: Bool) -> String {
         let gone = [
-            report.droppedVisits > 0 ? "\(Quantities.count(report.droppedVisits, "visit")) dropped" : nil,
-            report.evictedURLs > 0 ? "\(Quantities.count(report.evictedURLs, "URL")) evicted" : nil,
+            report.droppedVisits > 0 ? "\(Wording.count(report.droppedVisits, "visit")) dropped" : nil,
+            report.evictedURLs > 0 ? "\(Wording.count(report.evictedURLs, "URL")) evicted" : nil,
             report.removedBodies > 0
-                ? "\(Quantities.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
+                ? "\(Wording.count(report.removedBodies, "body", plural: "bodies")) removed" : nil,
         ].compactMap { $0 }
         guard gone.isEmpty else { return gone.joined(separator: ", ") }
         let nothing = isDone ? "nothing had to go" : "nothing has to go"
         guard report.byteCountAfter < report.byteCountBefore,
-            Quantities.bytes(report.byteCountAfter) != Quantities.bytes(report.byteCountBefore)
+            Wording.bytes(report.byteCountAfter) != Wording.bytes(report.byteCountBefore)
         else { return nothing }
         return "\(nothing), only room that nothing \(isDone ? "used was" : "uses would be") given back"
     }
 
     private static func text(of report: CollectionReport, _ arguments: Arguments) -> String {
         var lines = [
-            "\(Quantities.bytes(report.byteCountBefore)) before, \(Quantities.bytes(report.byteCountAfter)) now: "
+            "\(Wording.bytes(report.byteCountBefore)) before, \(Wording.bytes(report.byteCountAfter)) now: "
                 + taken(report, isDone: true)
         ]
         if report.evictedURLs > 0 {
             lines.append("What was evicted is missing now; to have it again: \(arguments.command("update"))")
         }
         if let obstacle = report.obstacle, !report.isWithinLimit {
-            let limit = Quantities.bytes(report.limit?.byteCount ?? 0)
-            lines.append("Still \(Quantities.bytes(report.excess)) over the limit of \(limit):")
+            let limit = Wording.bytes(report.limit?.byteCount ?? 0)
+            lines.append("Still \(Wording.bytes(report.excess)) over the limit of \(limit):")
             lines.append("  " + text(of: obstacle, report, arguments))
         } else if let failure = report.shrinkFailure {
             lines.append("The database file could not be made smaller: \(failure)")
@@ -159,8 +160,8 @@ enum GCCommand {
     ) -> String {
         switch obstacle {
         case .pins:
-            let urls = Quantities.count(report.pinnedURLs, "URL")
-            return "pins keep \(urls), \(Quantities.bytes(report.pinnedByteCount)); to see them: "
+            let urls = Wording.count(report.pinnedURLs, "URL")
+            return "pins keep \(urls), \(Wording.bytes(report.pinnedByteCount)); to see them: "
                 + arguments.command("pins")
         case .empty:
             return "nothing is held any more; the empty database takes that"
@@ -196,23 +197,23 @@ enum FsckCommand {
             lines.append("damaged \(damage.sha256): \(damage.fault)")
             lines += damage.addresses.prefix(mostAddresses).map { "  \($0)" }
             let more = damage.addresses.count - mostAddresses
-            if more > 0 { lines.append("  and \(Quantities.count(more, "address", plural: "addresses")) more") }
+            if more > 0 { lines.append("  and \(Wording.count(more, "address", plural: "addresses")) more") }
         }
         if report.damaged.count > mostShown {
-            lines.append("and \(Quantities.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
+            lines.append("and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         if let rebuilt = report.rebuilt {
             lines.append(
-                "the database was made anew: \(Quantities.count(rebuilt.addresses, "address", plural: "addresses")) are "
+                "the database was made anew: \(Wording.count(rebuilt.addresses, "address", plural: "addresses")) are "
                     + "held again; the old one is in the folder quarantine")
             if rebuilt.lostBodies > 0 {
-                let lost = Quantities.count(rebuilt.lostBodies, "body", plural: "bodies")
+                let lost = Wording.count(rebuilt.lostBodies, "body", plural: "bodies")
                 lines.append("\(lost) could not be had again; to fetch them: \(arguments.command("update"))")
             }
         }
-        let checked = Quantities.count(report.bodiesChecked, "body", plural: "bodies")
-        let bytes = Quantities.bytes(report.bytesChecked)
+        let checked = Wording.count(report.bodiesChecked, "body", plural: "bodies")
+        let bytes = Wording.bytes(report.bytesChecked)
         let damaged = report.isSound ? "all as they were fetched" : "\(report.damaged.count) damaged"
         lines.append("\(checked), \(bytes): \(damaged)")
         if report.orphanBodies > 0 || !report.orphanFiles.isEmpty {

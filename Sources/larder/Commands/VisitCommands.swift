@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import Reports
 
 /// `larder visits [SITE]`
 enum VisitsCommand {
@@ -18,16 +19,13 @@ enum VisitsCommand {
     }
 
     private static func text(of visit: StatusReport.Visit, in site: StatusReport.Site) -> String {
-        let responses = Quantities.count(visit.responses, "response")
+        let responses = Wording.count(visit.responses, "response")
         let state =
-            if let base = visit.base {
-                ", loaded by a server over visit \(base)" + (site.overlay == visit.number ? ", served" : "")
-            } else if site.published == visit.number {
-                ", served"
-            } else if visit.finished == nil {
-                ", not complete"
-            } else {
-                ""
+            switch site.state(of: visit) {
+            case .served: ", served"
+            case .loaded(let base, let isServed): ", loaded by a server over visit \(base)\(isServed ? ", served" : "")"
+            case .unfinished: ", not complete"
+            case .kept: ""
             }
         return "visit \(visit.number), \(visit.startDate): \(responses)\(state)"
     }
@@ -99,7 +97,7 @@ enum DropCommand {
 
     private static func text(of report: VisitsReport, _ count: Int, _ arguments: Arguments) -> String {
         """
-        \(Quantities.count(count, "visit")) dropped; to have the room back: \(arguments.command("gc"))
+        \(Wording.count(count, "visit")) dropped; to have the room back: \(arguments.command("gc"))
         \(VisitsCommand.text(of: report))
         """
     }
@@ -113,7 +111,7 @@ enum RemoveCommand {
                 switch try await arguments.larder.remove(arguments.operands[0]) {
                 case .site(let name): "\(name) is removed"
                 case .urls(1): "\(arguments.operands[0]) is removed from all visits"
-                case .urls(let count): "\(Quantities.count(count, "URL")) are removed from all visits"
+                case .urls(let count): "\(Wording.count(count, "URL")) are removed from all visits"
                 }
             terminal.say("\(what). The room comes back with: \(arguments.command("gc"))")
             return .done

@@ -1,3 +1,4 @@
+import Check
 import Fetch
 import Testing
 

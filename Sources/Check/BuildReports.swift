@@ -1,0 +1,287 @@
+internal import Web
+
+extension CheckReport {
+    /// What is not verified, as SARIF 2.1.0 (OASIS): a rule for each verdict, a result for each finding.
+    var sarif: String {
+        let run: JSONMembers = [
+            "tool": ["driver": driver] as JSONMembers, "columnKind": "utf16CodeUnits", "results": results,
+        ]
+        let log: JSONMembers = [
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run],
+        ]
+        return log.text()
+    }
+
+    private static let rules = Verdict.allCases.filter { $0 != .verified }
+
+    private var driver: JSONMembers {
+        let rules = Self.rules.map { rule -> JSONMembers in
+            let level = failsOn.contains(rule) ? "error" : rule.lowerLevel
+            return [
+                "id": rule.rawValue, "shortDescription": ["text": rule.meaning] as JSONMembers,
+                "defaultConfiguration": ["level": level] as JSONMembers,
+            ]
+        }
+        return ["name": Product.token, "version": Product.version, "rules": rules]
+    }
+
+    private var results: [JSONMembers] {
+        items.flatMap { item in
+            zip(places, item.findings).filter { $1.verdict != .verified }.map { result(of: item, $1, at: $0) }
+        }
+    }
+
+    private func result(of item: Item, _ finding: Finding, at place: String) -> JSONMembers {
+        var message = "\(finding.url): \(finding.sentence)"
+        if !item.chain.isEmpty { message += "\nby way of " + item.chain.joined(separator: " > ") }
+        let fingerprint = "\(finding.verdict.rawValue) \(item.name) \(place)"
+        return [
+            "ruleId": finding.verdict.rawValue, "ruleIndex": Self.rules.firstIndex(of: finding.verdict) ?? 0,
+            "level": fails(finding, of: item) ? "error" : finding.verdict.lowerLevel,
+            "message": ["text": message] as JSONMembers,
+            "locations": [["physicalLocation": location(of: item, finding)] as JSONMembers],
+            // By which a later run knows the same result again (section 3.27.17).
+            "partialFingerprints": ["larderCheck/v1": fingerprint] as JSONMembers,
+        ]
+    }
+
+    /// In the manifest, where that is a file; else the resource itself.
+    private func location(of item: Item, _ finding: Finding) -> JSONMembers {
+        let uri = item.line == nil ? finding.url : Self.reference(name)
+        return [
+            "artifactLocation": ["uri": uri] as JSONMembers,
+            "region": IfAny(item.line.map { ["startLine": $0] as JSONMembers }),
+        ]
+    }
+
+    /// A path as a URI reference has it (RFC 3986).
+    private static func reference(_ path: String) -> String {
+        if WebURL(path)?.isHTTP == true { return path }
+        var bytes: [UInt8] = []
+        for byte in path.utf8 {
+            switch byte {
+            case 0x2d...0x39, 0x41...0x5a, 0x5f, 0x61...0x7a, 0x7e: bytes.append(byte)
+            default:
+                let digits = Array("0123456789ABCDEF".utf8)
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension CheckReport.Verdict {
+    fileprivate var meaning: String {
+        switch self {
+        case .verified: "It is what it should be"
+        case .gone: "The site itself says that there is no such thing"
+        case .leftOut: "A limit, robots.txt or what was taken for a trap kept it out"
+        case .unverifiable: "Nothing can be said of it"
+        case .skew: "It is of another release than what it belongs to"
+        case .missing: "It could not be had"
+        case .mismatch: "It is not what it should be"
+        }
+    }
+
+    /// Of what does not fail the check.
+    fileprivate var lowerLevel: String {
+        switch self {
+        case .verified, .gone, .leftOut: "note"
+        case .unverifiable, .skew, .missing, .mismatch: "warning"
+        }
+    }
+}
+
+/// A check in the XML that CI servers collect: a suite for each place, a case for each item. It has no attribute that
+/// Jenkins' schema (junit-10.xsd) does not know; where the manifest has an item stands in the text of what failed.
+struct JUnitReport {
+    private let report: CheckReport
+
+    init(_ report: CheckReport) {
+        self.report = report
+    }
+
+    var text: String {
+        let places = report.places.indices
+        let failures = places.reduce(0) { $0 + failureCount(at: $1) }
+        let counts = Self.counts(report.items.count * places.count, failures)
+        let suites = places.flatMap(suite)
+        let lines =
+            ["<?xml version=\"1.0\" encoding=\"UTF-8\"?>", "<testsuites name=\"larder check\"\(counts)>"] + suites
+            + ["</testsuites>"]
+        return lines.joined(separator: "\n")
+    }
+
+    private func suite(at place: Int) -> [String] {
+        let counts =
+            Self.counts(report.items.count, failureCount(at: place)) + " skipped=\"\(skippedCount(at: place))\""
+        let name = XMLText.attribute("name", report.places[place])
+        let cases = report.items.flatMap { testCase(of: $0, at: place) }
+        return ["  <testsuite\(name)\(counts)>"] + cases + ["  </testsuite>"]
+    }
+
+    private func testCase(of item: CheckReport.Item, at place: Int) -> [String] {
+        let finding = item.findings[place]
+        var start = "    <testcase" + XMLText.attribute("name", item.name) + XMLText.attribute("classname", report.name)
+        start += " time=\"0\""
+        if report.fails(finding, of: item) {
+            let message = XMLText.attribute("message", finding.sentence)
+            let type = XMLText.attribute("type", finding.verdict.rawValue)
+            let text = XMLText.escaped(lines(of: item, finding).joined(separator: "\n"))
+            return [start + ">", "      <failure\(message)\(type)>\(text)</failure>", "    </testcase>"]
+        }
+        guard finding.verdict != .verified else { return [start + "/>"] }
+        let message = XMLText.attribute("message", finding.sentence)
+        return [start + ">", "      <skipped\(message)/>", "    </testcase>"]
+    }
+
+    private func lines(of item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
+        [finding.url, finding.sentence]
+            + (item.line.map { ["\(report.name):\($0)"] } ?? [])
+            + (item.chain.isEmpty ? [] : ["by way of " + item.chain.joined(separator: " > ")])
+    }
+
+    private static func counts(_ tests: Int, _ failures: Int) -> String {
+        " tests=\"\(tests)\" failures=\"\(failures)\" errors=\"0\" time=\"0\""
+    }
+
+    private func failureCount(at place: Int) -> Int {
+        report.items.count { report.fails($0.findings[place], of: $0) }
+    }
+
+    private func skippedCount(at place: Int) -> Int {
+        report.items.count { item in
+            let finding = item.findings[place]
+            return finding.verdict != .verified && !report.fails(finding, of: item)
+        }
+    }
+}
+
+/// A check by the Test Anything Protocol, version 14: a test point for each item at each place.
+struct TAPReport {
+    private let report: CheckReport
+
+    init(_ report: CheckReport) {
+        self.report = report
+    }
+
+    var text: String {
+        var lines = ["TAP version 14", "1..\(report.items.count * report.places.count)"]
+        var number = 0
+        for (column, place) in report.places.enumerated() {
+            for item in report.items {
+                number += 1
+                lines += point(number, item, item.findings[column], at: place)
+            }
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    private func point(
+        _ number: Int, _ item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String
+    ) -> [String] {
+        let name = Self.description(report.places.count > 1 ? "\(item.name) at \(place)" : item.name)
+        if finding.verdict == .verified { return ["ok \(number) - \(name)"] }
+        guard report.failsOn.contains(finding.verdict) else {
+            return ["ok \(number) - \(name) # SKIP \(Self.description(finding.sentence))"]
+        }
+        // What is marked so may fail.
+        let mark = item.isRequired ? "" : " # TODO optional"
+        return ["not ok \(number) - \(name)\(mark)"] + diagnostics(item, finding)
+    }
+
+    /// A YAML block, whose strings are written as JSON writes them.
+    private func diagnostics(_ item: CheckReport.Item, _ finding: CheckReport.Finding) -> [String] {
+        var members = [("verdict", finding.verdict.rawValue), ("url", finding.url)]
+        if let detail = finding.explanation { members.append(("message", detail)) }
+        var lines = members.map { "  \($0): \(Self.quoted($1))" }
+        if !item.chain.isEmpty { lines.append("  chain: [\(item.chain.map(Self.quoted).joined(separator: ", "))]") }
+        return ["  ---"] + lines + ["  ..."]
+    }
+
+    private static func quoted(_ text: String) -> String {
+        var writer = JSONWriter()
+        writer.string(text)
+        return writer.text
+    }
+
+    /// A number sign would begin a directive, and a line feed another line.
+    private static func description(_ text: String) -> String {
+        text.escaping { $0 == "\n" || $0 == "\r" ? " " : nil }.visible
+            .escaping { $0 == "\\" || $0 == "#" ? "\\\($0)" : nil }
+    }
+}
+
+/// A check as annotations in a log of GitHub Actions: what fails is an error at the manifest's line, what is only worth
+/// knowing a warning or a notice.
+struct GitHubReport {
+    private let report: CheckReport
+
+    init(_ report: CheckReport) {
+        self.report = report
+    }
+
+    var text: String {
+        var lines: [String] = []
+        for item in report.items {
+            for (place, finding) in zip(report.places, item.findings) where finding.verdict != .verified {
+                lines.append(annotation(of: item, finding, at: place))
+            }
+        }
+        lines.append("::notice title=larder check::" + Self.data("\(report.name): \(report.summary)"))
+        return lines.joined(separator: "\n")
+    }
+
+    private func annotation(of item: CheckReport.Item, _ finding: CheckReport.Finding, at place: String) -> String {
+        var properties: [String] = []
+        if let line = item.line { properties += ["file=\(Self.property(report.name))", "line=\(line)"] }
+        properties.append("title=\(Self.property("larder check: \(finding.verdict.rawValue)"))")
+        var message = "\(finding.url): \(finding.sentence)"
+        if report.places.count > 1 { message += " (\(place))" }
+        if !item.chain.isEmpty { message += "\nby way of " + item.chain.joined(separator: " > ") }
+        return "::\(level(of: finding, of: item)) \(properties.joined(separator: ","))::\(Self.data(message))"
+    }
+
+    private func level(of finding: CheckReport.Finding, of item: CheckReport.Item) -> String {
+        if report.fails(finding, of: item) { return "error" }
+        return finding.verdict == .gone || finding.verdict == .leftOut ? "notice" : "warning"
+    }
+
+    /// The runner reads a command up to the end of its line, and undoes these.
+    private static func data(_ text: String) -> String {
+        text.escaping { scalar in
+            switch scalar {
+            case "%": "%25"
+            case "\r": "%0D"
+            case "\n": "%0A"
+            default: nil
+            }
+        }
+    }
+
+    private static func property(_ text: String) -> String {
+        data(text).escaping { $0 == ":" ? "%3A" : $0 == "," ? "%2C" : nil }
+    }
+}
+
+/// Text as XML 1.0 has it.
+enum XMLText {
+    /// With a space before it.
+    static func attribute(_ name: String, _ value: String) -> String { " \(name)=\"\(escaped(value))\"" }
+
+    /// For content and for attributes in double quotes. What no XML may contain becomes U+FFFD (XML 1.0, section 2.2); line
+    /// breaks are written as references, since a parser makes spaces of them in attributes.
+    static func escaped(_ text: String) -> String {
+        text.escaping { scalar in
+            switch scalar {
+            case "&": "&amp;"
+            case "<": "&lt;"
+            case ">": "&gt;"
+            case "\"": "&quot;"
+            case "\t", "\n", "\r": "&#\(scalar.value);"
+            case "\u{0}"..."\u{1f}", "\u{fffe}", "\u{ffff}": "\u{fffd}"
+            default: nil
+            }
+        }
+    }
+}

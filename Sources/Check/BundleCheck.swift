@@ -1,0 +1,268 @@
+internal import Bundles
+internal import Fetch
+internal import Markup
+internal import Reports
+package import Store
+package import System
+internal import Web
+
+extension CheckReport {
+    /// Nothing can be said of the bundles of a manifest that cannot be had, and a check of nothing is not clean.
+    init(ofMissing manifest: String, _ error: LarderError, failsOn: Set<Verdict>) {
+        let finding = Finding(
+            url: manifest, verdict: .missing, detail: "\(error); none of its bundles was looked at")
+        self.init(
+            subject: .manifest(manifest), places: ["live"],
+            items: [Item(name: manifest, line: nil, isRequired: true, chain: [], findings: [finding])],
+            failsOn: failsOn.union([.missing]))
+    }
+}
+
+/// One run over all bundles of a manifest and all places. Blocks.
+package struct BundleCheck {
+    private let source: ManifestSource
+    private let targets: [CheckTarget]
+    private let columns: [CheckColumn]
+    private let failsOn: Set<CheckReport.Verdict>
+    private let evidence: Evidence
+    private let releases: KnownReleases
+    private let progress: (@Sendable (WorkProgress) -> Void)?
+
+    /// Compares every bundle of the manifest with the digests that it gives, at every place that is asked for.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for a manifest that is not there or says what it must not, `.machine` when the
+    ///   store or this machine fails, `.interrupted`. A manifest that its server does not give is in the report.
+    package static func report(
+        on manifest: String, _ options: CheckOptions, in folder: StoreFolder, _ interruption: Interruption
+    ) throws(LarderError) -> CheckReport {
+        let source: ManifestSource
+        do throws(LarderError) {
+            source = try ManifestSource(manifest, options: options, folder: folder, interruption: interruption)
+        } catch  where error.isOfServer {
+            return CheckReport(ofMissing: manifest, error, failsOn: options.failsOn)
+        }
+        // A check of nothing would be clean, and prove nothing.
+        guard !source.manifest.bundles.isEmpty else {
+            throw LarderError(.input, "\(source.name) lists no bundles: there is nothing to check")
+        }
+        let loader = try ManifestLoader(options, folder, interruption)
+        var releases = KnownReleases()
+        for name in options.releases {
+            let other = try loader.parse(loader.load(ManifestLoader.Place(name)).bytes, name)
+            releases.add(other, name: other.version.map { "version \($0)" } ?? name)
+        }
+        let report = try BundleCheck(source, options, folder, releases: releases).run(interruption)
+        guard !interruption.isRequested else { throw .interrupted }
+        return report
+    }
+
+    private init(
+        _ source: ManifestSource, _ options: CheckOptions, _ folder: StoreFolder, releases: KnownReleases
+    ) throws(LarderError) {
+        self.source = source
+        self.releases = releases
+        failsOn = options.failsOn
+        progress = options.progress
+        let evidence = Evidence(options.evidence)
+        self.evidence = evidence
+        targets = try CheckTarget.all(of: source).map { $0.adding(evidence) }
+        columns = try CheckColumn.all(of: source, folder)
+    }
+
+    private func run(_ interruption: Interruption) throws(LarderError) -> CheckReport {
+        var found = [[Examination?]](repeating: [], count: columns.count)
+        let tally = WorkTally(.bundles, of: targets.count * columns.count, progress)
+        // What is at hand comes first: what comes over the network is compared with it.
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local else { continue }
+            do throws(StoreError) {
+                found[place] = try local.examine(targets, column, evidence, interruption)
+                tally.add(targets.count)
+            } catch {
+                throw LarderError(error)
+            }
+        }
+        compareLocally(&found)
+        let local = found
+        for (place, column) in columns.enumerated() where column.local == nil {
+            let live = LiveBundles(targets, base: column.base, evidence, interruption, tally)
+            found[place] = try live.examine { good($0, local) }
+            try compare(&found, with: live, at: place)
+        }
+        explain(&found)
+        var items = self.items(found)
+        note(items)
+        let verified = zip(columns, found).map { column, examinations in
+            Set(
+                zip(targets, examinations).lazy.filter { $1?.finding.verdict == .verified }.map {
+                    $0.0.urls[column.base]
+                })
+        }
+        items += try PageSkews(source, targets, columns).items(interruption) { verified[$0].contains($1) }
+        return CheckReport(
+            subject: .manifest(source.name), places: columns.map(\.name), items: items, failsOn: failsOn,
+            notes: source.manifest.notes)
+    }
+
+    /// A body of the bundle that was found to match, where it can be looked at.
+    private func good(_ number: Int, _ found: [[Examination?]]) -> Examination.GoodBody? {
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local, found[place][number]?.finding.verdict == .verified,
+                let content = local.content(of: targets[number].urls[column.base], column)
+            else { continue }
+            return Examination.GoodBody(place: column.name, content: content)
+        }
+        return nil
+    }
+
+    private func compareLocally(_ found: inout [[Examination?]]) {
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local else { continue }
+            for number in targets.indices {
+                guard case .mismatch = found[place][number]?.finding.verdict, let good = good(number, found),
+                    let content = local.content(of: targets[number].urls[column.base], column)
+                else { continue }
+                found[place][number]?.compare(content, with: good)
+            }
+        }
+    }
+
+    /// What is held is held of one base's addresses or another's.
+    private func note(_ items: [CheckReport.Item]) {
+        for (place, column) in columns.enumerated() {
+            guard case .held(let folder) = column.local else { continue }
+            do throws(StoreError) {
+                try VerdictNotes.keep(
+                    zip(targets, items).map { ($0.urls[column.base], $1.findings[place]) }, in: folder)
+            } catch {
+                // The report says what was found; whoever may not write to the larder checks it all the same.
+            }
+        }
+    }
+
+    /// What is at hand and wrong is compared with what came and is right.
+    private func compare(
+        _ found: inout [[Examination?]], with live: LiveBundles, at livePlace: Int
+    ) throws(LarderError) {
+        for (place, column) in columns.enumerated() {
+            guard let local = column.local else { continue }
+            let numbers = targets.indices.filter {
+                found[place][$0]?.lacksDifference == true && found[livePlace][$0]?.finding.verdict == .verified
+            }
+            let bodies = numbers.compactMap { number in
+                local.content(of: targets[number].urls[column.base], column).map { (number: number, content: $0) }
+            }
+            for (body, difference) in zip(bodies, try live.differences(of: bodies)) {
+                guard let difference else { continue }
+                found[place][body.number]?.add(difference, from: columns[livePlace].name, byteCount: nil)
+            }
+        }
+    }
+
+    /// What does not match may be of another release that is known.
+    private func explain(_ found: inout [[Examination?]]) {
+        let expected = source.manifest.version.map { "version \($0)" } ?? "what the manifest says"
+        for place in found.indices {
+            for number in targets.indices {
+                guard let examination = found[place][number], let measured = examination.measured else { continue }
+                found[place][number]?.finding = releases.explain(
+                    examination.finding, of: targets[number].bundle, measured: measured, expected: expected)
+            }
+        }
+    }
+
+    private func items(_ found: [[Examination?]]) -> [CheckReport.Item] {
+        targets.enumerated().map { number, target in
+            CheckReport.Item(
+                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
+                findings: zip(columns, found).map { column, examinations in
+                    CheckReport.Finding(
+                        url: column.name(of: target.urls[column.base]),
+                        examinations[number] ?? .missing("nothing was answered"))
+                })
+        }
+    }
+}
+
+/// Finds pages that ask for chunks of another release than the manifest's: the site's start pages, and pages that the
+/// manifest lists.
+struct PageSkews {
+    private let pages: [[WebURL]]
+    /// For each base.
+    private let names: [ReleaseNames]
+    private let columns: [CheckColumn]
+
+    /// Pages that are larger are not looked into.
+    private static let mostBytes = 16 * 1024 * 1024
+    private static let mostPages = 100
+
+    init(_ source: ManifestSource, _ targets: [CheckTarget], _ columns: [CheckColumn]) {
+        self.columns = columns
+        // A manifest without hashed names says nothing of releases, and costs no request.
+        let isHashed = targets.contains { HashedName($0.bundle.reference) != nil }
+        names = source.bases.indices.map { base in ReleaseNames(isHashed ? targets.map { $0.urls[base] } : []) }
+        pages = source.bases.indices.map { base in
+            guard isHashed else { return [] }
+            let start = source.manifest.start.compactMap { WebURL($0, base: source.bases[base].url)?.withoutFragment }
+            let listed = targets.map { $0.urls[base] }.filter { $0.path.hasSuffix("/") || $0.path.hasSuffix(".html") }
+            var seen: Set<WebURL> = []
+            return (start + listed).filter { $0.isHTTP && seen.insert($0).inserted }
+        }
+    }
+
+    /// An item for each page that is of another release at some place.
+    ///
+    /// - Parameter isVerified: whether the page at this place is, by its own digest, the manifest's: then it is of its release, and
+    ///   is not looked into.
+    func items(
+        _ interruption: Interruption, isVerified: (_ place: Int, _ page: WebURL) -> Bool
+    ) throws(LarderError) -> [CheckReport.Item] {
+        var items: [CheckReport.Item] = []
+        for number in (pages.first ?? []).indices.prefix(Self.mostPages) {
+            var findings: [CheckReport.Finding] = []
+            for (place, column) in columns.enumerated() {
+                let page = pages[column.base][number]
+                let skew =
+                    try isVerified(place, page)
+                    ? nil : body(of: page, column, interruption).flatMap { skews(of: page, $0, column).first }
+                findings.append(
+                    CheckReport.Finding(
+                        url: column.name(of: page), verdict: skew == nil ? .verified : .skew,
+                        detail: skew?.description))
+            }
+            guard findings.contains(where: { $0.verdict == .skew }) else { continue }
+            items.append(
+                CheckReport.Item(
+                    name: pages[0][number].href, line: nil, isRequired: true, chain: [], findings: findings))
+        }
+        return items
+    }
+
+    /// Nil for what cannot be had, which says nothing about releases.
+    private func body(
+        of page: WebURL, _ column: CheckColumn, _ interruption: Interruption
+    ) throws(LarderError) -> [UInt8]? {
+        guard let local = column.local else {
+            do throws(LarderError) {
+                return try OneFetch.load(page, limit: Self.mostBytes, interruption: interruption)
+            } catch {
+                if error.kind == .interrupted { throw error }
+                return nil
+            }
+        }
+        return try? local.content(of: page, column)?.beginning(Self.mostBytes)
+    }
+
+    private func skews(of page: WebURL, _ body: [UInt8], _ column: CheckColumn) -> [Skew] {
+        var references: [(occurrence: LinkOccurrence, text: [UInt8])] = []
+        let table = LinkScanner().scan(body.span, as: .html, charset: nil) { occurrence, reference in
+            guard occurrence.role == .requisite else { return }
+            references.append((occurrence, reference.withUnsafeBufferPointer { Array($0) }))
+        }
+        let base = table.base.flatMap { WebURL($0, base: page) } ?? page
+        let asked = references.compactMap { occurrence, text in
+            WebURL(utf8: text.span, base: occurrence.flags.contains(.ignoresBase) ? page : base)
+        }
+        return names[column.base].skews(onPage: page, references: asked)
+    }
+}

@@ -1,0 +1,265 @@
+package import Bundles
+package import Crawl
+internal import Fetch
+package import Store
+internal import Synchronization
+package import System
+package import Web
+
+/// Stands between a visit and its readers: it may be published when the bundles that a manifest requires verify in it.
+package struct BundleGate: Sendable {
+    private let manifest: ManifestSource
+    private let folder: StoreFolder
+    private let failsOn: Set<CheckReport.Verdict>
+    private let targets: [CheckTarget]
+
+    /// - Throws: `LarderError` of kind `.input` when the manifest is not there, or says what it must not.
+    package init(_ manifest: ManifestSource, options: CheckOptions, folder: StoreFolder) throws(LarderError) {
+        self.manifest = manifest
+        self.folder = folder
+        failsOn = options.failsOn
+        targets = try CheckTarget.all(of: manifest)
+    }
+
+    /// Where the manifest says that its site starts; empty where it says no such thing.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no address to start at.
+    package func start() throws(LarderError) -> [WebURL] {
+        var start: [WebURL] = []
+        for text in manifest.manifest.start {
+            guard let url = WebURL(text, base: manifest.bases[0].url) else {
+                throw LarderError(.input, "\(manifest.name): \"\(text)\" is relative: say to what", remedy: .base)
+            }
+            guard url.isHTTP else {
+                throw LarderError(
+                    .input,
+                    "\(manifest.name): \(url.href) is neither http nor https: write it so in the manifest, or name its base",
+                    remedy: .base
+                )
+            }
+            start.append(url.key)
+        }
+        return start
+    }
+
+    /// What the bundles are called by where nothing else names them: where the manifest is said to be, or is, else the
+    /// origin of the first.
+    package func home() throws(LarderError) -> WebURL {
+        if let root = manifest.bases[0].root { return root.key }
+        guard let first = targets.first?.urls[0], let origin = WebURL(first.origin + "/") else {
+            throw LarderError(
+                .input,
+                "\(manifest.name) lists no bundles, and does not say where the site starts: give it \"start\": [\"https://...\"]"
+            )
+        }
+        return origin
+    }
+
+    /// What the bundles have to be.
+    package var requirements: Requirements {
+        var requirements = Requirements()
+        for target in targets { requirements.require(target.bundle, at: target.urls[0]) }
+        return requirements
+    }
+
+    /// The bundles with where they are.
+    package var expected: [(url: WebURL, bundle: Bundle)] { targets.map { ($0.urls[0], $0.bundle) } }
+
+    /// Those without which the set is not complete.
+    package var requiredBundles: [WebURL] { targets.filter(\.bundle.isRequired).map { $0.urls[0] } }
+
+    /// How often it was asked for.
+    package var requestCount: Int { manifest.answers.count }
+
+    /// Whether it is the very same that is kept.
+    package func isSame(as kept: KeptManifest) -> Bool { KeptManifest(manifest) == kept }
+
+    /// What a visit of the site keeps of the manifest: itself, and what was fetched on the way to it.
+    package func documents(ofSite name: String) -> [CrawlPlan.Document] {
+        let kept = KeptManifest(manifest)
+        return [CrawlPlan.Document(href: name, request: .manifest, fields: kept.fields, bytes: kept.bytes)]
+            + manifest.answers.map { CrawlPlan.Document(href: $0.url.href, fields: $0.fields, bytes: $0.bytes) }
+    }
+
+    /// The site's name, where the manifest gives one.
+    package var site: String? { manifest.manifest.site }
+
+    /// How the manifest wants its site to be prefetched, where it says so.
+    package var wishes: Manifest.Wishes { manifest.manifest.wishes }
+
+    /// What is to be fetched beside the pages: no page may link to it.
+    package var bundles: [WebURL] { targets.map { $0.urls[0] } }
+
+    /// What the larder would show of the bundles if the visit were published, all of whose responses are stored by now. It
+    /// may be published when the report is clean. Blocks.
+    ///
+    /// - Parameter refused: what came and did not match, by URL.
+    package func report(
+        onVisit visit: Int64, refused: [String: String] = [:], _ interruption: Interruption = Interruption()
+    ) throws(StoreError) -> CheckReport {
+        let folder = folder
+        let targets = targets
+        let found = try WorkTeam.share(targets.count, named: "larder-gate", interruption) {
+            (next, give) throws(StoreError) in
+            var bundles = HeldBundles(try StoreReader(folder), visit: visit)
+            while let number = next() {
+                let url = targets[number].urls[0]
+                let examination = try bundles.examination(of: targets[number].bundle, at: url)
+                var finding = CheckReport.Finding(url: url.href, examination)
+                if finding.verdict != .verified, let refusal = refused[url.key.href] {
+                    finding = CheckReport.Finding(
+                        url: url.href, verdict: .mismatch, detail: "the server sent another one: \(refusal)",
+                        remarks: finding.remarks)
+                }
+                give(number, finding)
+            }
+        }
+        let items = zip(targets, found).map { target, finding in
+            CheckReport.Item(
+                name: target.bundle.reference, line: target.line, isRequired: target.bundle.isRequired, chain: [],
+                findings: [finding ?? CheckReport.Finding(url: target.urls[0].href, .missing("it was not looked at"))])
+        }
+        let report = CheckReport(
+            subject: .manifest(manifest.name), places: ["visit \(visit)"], items: items, failsOn: failsOn)
+        // What did not pass is not what is shown, of which the manifest before tells.
+        if report.isClean {
+            try VerdictNotes.keep(zip(targets, items).map { ($0.urls[0], $1.findings[0]) }, visit: visit, in: folder)
+        }
+        return report
+    }
+}
+
+/// A manifest as a visit keeps it.
+package struct KeptManifest: Sendable, Equatable {
+    /// Where it was, after whatever led to it.
+    var place: String
+    var declaredBase: String?
+    var bytes: [UInt8]
+
+    init(_ source: ManifestSource) {
+        place = source.name
+        declaredBase = source.declaredBase
+        bytes = source.bytes
+    }
+
+    init?(_ response: StoredResponse, _ reader: StoreReader) throws(StoreError) {
+        let fields = HTTPFields(block: response.fields.utf8.span)
+        guard let place = fields["Content-Location"], let body = response.body,
+            let bytes = try reader.content(of: body)?.load()
+        else { return nil }
+        self.place = place
+        self.bytes = bytes
+        declaredBase = fields["Content-Base"]
+    }
+
+    var fields: HTTPFields {
+        var fields: HTTPFields = ["Content-Location": place]
+        if let declaredBase { fields.append("Content-Base", declaredBase) }
+        return fields
+    }
+}
+
+extension KeptManifest {
+    /// The manifest that is in force for what a site shows: the one that its published visit was held against. Nil for none.
+    package static func inForce(of site: String, _ reader: StoreReader) throws(StoreError) -> KeptManifest? {
+        try reader.response(for: site, request: .manifest).flatMap { (row) throws(StoreError) in
+            try KeptManifest(row, reader)
+        }
+    }
+}
+
+/// The manifest by which a site's bundles are held against their digests, and where it is kept.
+private struct ManifestInForce {
+    let site: String
+    let settings: String
+    let plan: ManifestPlan
+    let row: StoredResponse
+
+    /// Of two that require different things of one body, the younger visit is the one that readers see: it comes first.
+    static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
+        var all: [ManifestInForce] = []
+        for site in try reader.siteSettings() {
+            guard let plan = SitePlan(text: site.settings).manifest,
+                let row = try reader.response(for: site.name, request: .manifest)
+            else { continue }
+            all.append(ManifestInForce(site: site.name, settings: site.settings, plan: plan, row: row))
+        }
+        return all.sorted { $0.row.visit > $1.row.visit }
+    }
+}
+
+/// What the manifests in force require, read again when they have changed. Any thread may ask.
+package final class RequirementsInForce: Sendable {
+    private let known = Mutex<(key: [String], requirements: Requirements)>(([], Requirements()))
+
+    package init() {}
+
+    /// What they require of bodies, whoever brings them in; nothing where there is no larder.
+    ///
+    /// - Parameter own: a site that speaks for itself.
+    /// - Throws: for a manifest that cannot be read any more.
+    package static func all(in folder: StoreFolder, besides own: String? = nil) throws(StoreError) -> Requirements {
+        var requirements = Requirements()
+        guard folder.exists else { return requirements }
+        do throws(StoreError) {
+            let reader = try StoreReader(folder)
+            for manifest in try ManifestInForce.all(reader) where manifest.site != own {
+                guard let kept = try KeptManifest(manifest.row, reader) else { continue }
+                requirements.add(try manifest.plan.requirements(of: kept))
+            }
+        } catch  where error.reason == .missing {
+        }
+        return requirements
+    }
+
+    package func read(_ reader: StoreReader) throws(StoreError) -> Requirements {
+        let manifests = try ManifestInForce.all(reader)
+        let key = manifests.flatMap { [$0.site, $0.settings, "\($0.row.visit) \($0.row.body?.id ?? 0)"] }
+        if let requirements = known.withLock({ $0.key == key ? $0.requirements : nil }) { return requirements }
+        var requirements = Requirements()
+        for manifest in manifests {
+            guard let kept = try KeptManifest(manifest.row, reader) else { continue }
+            // One that cannot be read any more requires nothing of what is shown; whoever fetches says so.
+            if let required = try? manifest.plan.requirements(of: kept) { requirements.add(required) }
+        }
+        known.withLock { $0 = (key, requirements) }
+        return requirements
+    }
+}
+
+extension ManifestPlan {
+    /// What a manifest that was kept says of bodies.
+    package func requirements(of kept: KeptManifest) throws(StoreError) -> Requirements {
+        do throws(LarderError) {
+            let source = try ManifestSource(kept, options: checkOptions())
+            var requirements = Requirements()
+            for target in try CheckTarget.all(of: source) { requirements.require(target.bundle, at: target.urls[0]) }
+            return requirements
+        } catch {
+            throw StoreError(
+                .unusable, doing: "read the kept manifest", path: kept.place, detail: error.description,
+                advice: "prefetch it again, or remove its site")
+        }
+    }
+}
+
+/// Keeps what was found of held bundles, for the portal to show without hashing anything.
+enum VerdictNotes {
+    /// - Parameters:
+    ///   - findings: one for each bundle, by the address that was looked at.
+    ///   - visit: which was looked at; nil for what is shown.
+    static func keep(
+        _ findings: [(url: WebURL, finding: CheckReport.Finding)], visit: Int64? = nil, in folder: StoreFolder
+    ) throws(StoreError) {
+        let reader = try StoreReader(folder)
+        var verdicts: [BundleVerdict] = []
+        for (url, finding) in findings {
+            let body = try reader.answer(at: url, visit: visit)?.1
+            verdicts.append(
+                BundleVerdict(
+                    href: url.withoutFragment.href, sha256: body?.sha256 ?? [], name: finding.verdict.rawValue,
+                    detail: finding.detail, isGood: finding.verdict == .verified))
+        }
+        try NoteBook(folder).note(verdicts: verdicts)
+    }
+}

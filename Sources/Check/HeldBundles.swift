@@ -1,0 +1,180 @@
+internal import Bundles
+internal import Digest
+package import Fetch
+package import Store
+package import Web
+
+/// Compares held bodies with bundles. What was hashed before is not hashed again: the SHA-256 of a body is its key, and its
+/// MD5 is computed once and kept. Bytes that changed on the disk since are what an inspection is for.
+struct HeldBundles {
+    private let reader: StoreReader
+    private var md5s: KnownMD5s
+    /// The visit that is looked at, published or not; nil for what the larder shows.
+    private let visit: Int64?
+    private let evidence: Evidence
+
+    init(_ reader: StoreReader, visit: Int64? = nil, _ evidence: Evidence = Evidence([])) {
+        self.reader = reader
+        self.visit = visit
+        self.evidence = evidence
+        md5s = KnownMD5s(reader)
+    }
+
+    mutating func examination(of bundle: Bundle, at url: WebURL) throws(StoreError) -> Examination {
+        guard let (response, body) = try reader.answer(at: url, visit: visit) else {
+            return .missing("the larder does not hold it")
+        }
+        // What is gone or cut short is not there, whatever is known of it.
+        guard let content = try reader.content(of: body) else { return Self.isGone }
+        let fields = HTTPFields(block: response.fields.utf8.span)
+        let bundle = bundle.adding(fields, evidence)
+        let wanted = bundle.algorithms(of: .decoded).union(bundle.algorithms(of: .encoded))
+        guard wanted.isSubset(of: Self.known), let sha256 = Digest(.sha256, bytes: body.sha256) else {
+            return Examination(of: content, as: bundle, isCoded: fields.isCoded)
+        }
+        var digests = [sha256]
+        if wanted.contains(.md5) {
+            do throws(StoreError) {
+                guard let md5 = try md5s.md5(of: body) else { return Self.isGone }
+                digests.append(md5)
+            } catch {
+                return .missing(error.description)
+            }
+        }
+        let decoded = Measurement.Body(byteCount: body.byteCount, digests: digests)
+        let measured = Measurement(decoded: decoded, encoded: fields.isCoded ? nil : decoded)
+        return Examination(bundle.finding(on: measured), measured: measured)
+    }
+
+    /// Keeps the MD5s that were computed.
+    func keep(in folder: StoreFolder) throws(StoreError) {
+        try md5s.keep(in: folder)
+    }
+
+    private static let isGone = Examination.missing("its bytes are gone, or damaged on the disk; see: larder fsck")
+
+    private static let known: Set<DigestAlgorithm> = [.md5, .sha256]
+}
+
+extension StoreReader {
+    /// The answer with a body that a URL leads to, by way of stored redirects; of a visit, as it is shown once that is published.
+    func answer(at url: WebURL, visit: Int64? = nil) throws(StoreError) -> (StoredResponse, StoredBody)? {
+        var url = url
+        for _ in 0...20 {
+            let found =
+                if let visit { try response(for: url.href, shownBy: visit) } else { try response(for: url.href) }
+            guard let response = found else { return nil }
+            if let body = response.body { return (response, body) }
+            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
+            guard response.isRedirect, let location, let target = WebURL(location, base: url) else { return nil }
+            url = target.withoutFragment
+        }
+        return nil
+    }
+
+    package func body(at url: WebURL) throws(StoreError) -> StoredBody? { try answer(at: url)?.1 }
+}
+
+/// What looking at a body says of it, before it is known at which URL.
+struct Examination: Sendable {
+    var finding: Finding
+    /// Of a body that does not match: what other releases are held against.
+    private(set) var measured: Measurement?
+
+    static func missing(_ reason: String) -> Examination { Examination(Finding(.missing(reason))) }
+
+    init(_ finding: Finding, measured: Measurement? = nil) {
+        self.finding = finding
+        if case .mismatch = finding.verdict { self.measured = measured }
+    }
+
+    /// Reads the body and compares it with what the bundle says. One that cannot be read could not be had.
+    ///
+    /// - Parameter isCoded: it had a content coding when it was sent.
+    init(of content: BodyContent, as bundle: Bundle, isCoded: Bool = false) {
+        let meter = BundleMeter(bundle, isCoded: isCoded)
+        do throws(StoreError) {
+            try content.eachPiece { meter.update($0) }
+            let measured = meter.measurement()
+            self.init(bundle.finding(on: measured), measured: measured)
+        } catch {
+            self = .missing("cannot \(error.doing) it: \(error.detail)")
+        }
+    }
+
+    /// Adds where a body that does not match first differs from one that does.
+    mutating func compare(_ content: BodyContent, with good: GoodBody) {
+        guard case .mismatch = finding.verdict, let found = BodyPieces(content),
+            let expected = BodyPieces(good.content),
+            let difference = Difference.first(expected: expected.next, found: found.next)
+        else { return }
+        add(difference, from: good)
+    }
+
+    mutating func add(_ difference: Difference, from good: GoodBody) {
+        add(difference, from: good.place, byteCount: good.content.byteCount)
+    }
+
+    mutating func add(_ difference: Difference, from place: String, byteCount: Int?) {
+        guard case .mismatch(var mismatch) = finding.verdict else { return }
+        mismatch.add(difference, from: byteCount)
+        finding.verdict = .mismatch(mismatch)
+        finding.remarks.append("compared with what is in \(place)")
+    }
+
+    /// Nobody has said yet where it differs.
+    var lacksDifference: Bool {
+        if case .mismatch(let mismatch) = finding.verdict { mismatch.difference == nil } else { false }
+    }
+
+    /// A body that was found to match, and where.
+    struct GoodBody: Sendable {
+        let place: String
+        let content: BodyContent
+    }
+}
+
+extension CheckReport.Finding {
+    init(url: String, _ examination: Examination) {
+        let finding = examination.finding
+        self.init(
+            url: url, verdict: CheckReport.Verdict(finding.verdict), detail: finding.verdict.fullDetail,
+            remarks: finding.remarks)
+    }
+}
+
+extension Verdict {
+    /// With the sizes of a mismatch, where those are not what differs.
+    fileprivate var fullDetail: String? {
+        guard case .mismatch(let mismatch) = self, let found = mismatch.foundByteCount else { return detail }
+        guard !mismatch.isOfSizes else { return detail }
+        let sizes =
+            switch mismatch.expectedByteCount {
+            case nil: "it has \(found) bytes"
+            case found: "both have \(found) bytes"
+            case let expected?: "it has \(found) bytes, and the right one \(expected)"
+            }
+        return "\(mismatch.description); \(sizes)"
+    }
+}
+
+extension BodyContent {
+    package init(_ body: FetchedBody) {
+        switch body {
+        case .bytes(let bytes): self = .bytes(bytes)
+        case .file(let path, _): self = .file(path: path)
+        }
+    }
+}
+
+extension CheckReport.Verdict {
+    init(_ verdict: Verdict) {
+        switch verdict {
+        case .verified: self = .verified
+        case .mismatch: self = .mismatch
+        case .missing: self = .missing
+        case .unverifiable: self = .unverifiable
+        case .skew: self = .skew
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package import Bundles
+package import Fetch
+public import Reports
+package import Store
+package import System
+package import Web
+
+/// What stopped a call. The message names what was being done, to what, why it failed and what to try next.
+public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
+    public enum Kind: Sendable, Equatable {
+        /// What was asked for is wrong: an URL, a manifest.
+        case input
+        /// The machine or the network would not.
+        case machine
+        /// The task was cancelled before there was anything to report.
+        case interrupted
+    }
+
+    /// What of the call would be changed to get further, where the message says so: the command has an option for each.
+    public enum Remedy: Sendable, Equatable {
+        /// Another larder.
+        case larder
+        /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
+        case base
+        /// `ServeOptions.root`.
+        case root
+        /// To say what the name is that was given, one of two or more.
+        case pinKind([PinKind])
+    }
+
+    public let kind: Kind
+    public let description: String
+    public let remedy: Remedy?
+    /// No server gave what was asked for: this machine is as it should be.
+    package var isOfServer = false
+
+    package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
+        self.kind = kind
+        self.remedy = remedy
+        // Manifests, names of files and answers of servers have their words in it.
+        self.description = description.visible
+    }
+
+    package static let interrupted = LarderError(.interrupted, "interrupted; the same command does it again")
+
+    package init(_ error: SystemError) {
+        self.init(.machine, error.description)
+    }
+
+    /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
+    package init(_ error: StoreError) {
+        self.init(error.reason == .request ? .input : .machine, error.description)
+    }
+
+    package init(_ error: FetchFailure) {
+        self.init(.machine, "\(error); \(error.advice)")
+    }
+
+    package init(_ error: ManifestError) {
+        self.init(.input, error.description)
+    }
+
+    package init(_ error: NetworkMistake) {
+        self.init(.input, error.description)
+    }
+
+    package init(_ error: URLMistake) {
+        self.init(.input, error.description)
+    }
+
+    /// Of a single body that was asked for.
+    package init(_ failure: FetchFailure, fetching url: WebURL) {
+        // Large bodies are what a machine most often fails at.
+        let advice =
+            failure.kind == .machine ? "; set TMPDIR to a folder that can be written, with space for it" : ""
+        self.init(.machine, "\(url.href): \(failure)\(advice)")
+        isOfServer = failure.kind != .machine && failure.kind != .noRoom
+    }
+}
+
+extension FetchFailure {
+    /// What to try next.
+    var advice: String {
+        switch kind {
+        case .unknownHost: "check the name of the host, and the network"
+        case .unreachable: "check that the server runs, and the network"
+        case .timeout: "try again later, or allow more time"
+        case .insecure: "trust its authority, or have certificates not looked at"
+        case .broken: "run the same command again"
+        case .nonsense: "check the port and the scheme of the address"
+        case .tooLarge: "allow larger bodies, or do without it"
+        case .endless: "exclude it, and run the same again"
+        case .noRoom: "make room on the disk, or leave large files out"
+        case .refused: "name another address, or allow this one"
+        case .mismatch: "run the same command again: it is fetched anew"
+        case .interrupted: "the same command does it again"
+        case .machine: "mend that, then run the same command again"
+        }
+    }
+}
+
+extension NetworkOptions {
+    /// What the loop that fetches is told.
+    ///
+    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
+    package func options(for start: [WebURL], spoolFolder: String) throws(LarderError) -> FetchOptions {
+        do throws(NetworkMistake) {
+            return try fetchOptions(for: start, spoolFolder: spoolFolder)
+        } catch {
+            throw LarderError(error)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+internal import Bundles
+internal import Digest
+package import Reports
+package import Store
+package import System
+internal import Web
+
+/// A manifest that was written, and of what.
+public struct ManifestReport: Sendable, Equatable {
+    /// JSON of our own form, with a line feed at its end.
+    public let text: String
+    public let bundles: Int
+    public let byteCount: Int64
+    /// What was found and could not be listed, with the reason.
+    public let skipped: [Skipped]
+
+    public struct Skipped: Sendable, Equatable {
+        public let name: String
+        public let reason: String
+
+        package init(name: String, reason: String) {
+            self.name = name
+            self.reason = reason
+        }
+    }
+}
+
+extension ManifestReport {
+    /// Of the files of a folder, which are hashed on all cores. Blocks.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for a folder that cannot be read or has no files, `.interrupted`.
+    package init(ofFolder path: String, _ interruption: Interruption) throws(LarderError) {
+        let files = try FolderFiles(path)
+        guard !files.paths.isEmpty || !files.skipped.isEmpty else {
+            throw LarderError(.input, "\(path) has no files: name the folder that the build wrote")
+        }
+        let found = WorkTeam.share(files.paths.count, named: "larder-files", interruption) { next, give in
+            while let number = next() {
+                let name = files.paths[number]
+                let content = BodyContent.file(path: path + "/" + name)
+                give(
+                    number,
+                    Result { () throws(StoreError) in try Bundle(PathReference.reference(to: name), of: content) })
+            }
+        }
+        guard !interruption.isRequested else { throw .interrupted }
+        var manifest = Manifest()
+        var skipped = files.skipped
+        for (name, entry) in zip(files.paths, found) {
+            switch entry {
+            case .success(let bundle): manifest.bundles.append(bundle)
+            case .failure(let failure): skipped.append(.init(name: name.visible, reason: failure.detail))
+            case nil: break
+            }
+        }
+        self.init(manifest, skipped: skipped)
+    }
+
+    /// Of what is held of a site. Blocks.
+    package init(ofHeld site: Site, _ types: TypeFilter?, _ reader: StoreReader) throws(StoreError) {
+        self = try HeldSite(site, types).manifest(reader, reader.folder)
+    }
+
+    /// With what else was found and could not be listed.
+    package func adding(skipped others: [Skipped]) -> ManifestReport {
+        ManifestReport(text: text, bundles: bundles, byteCount: byteCount, skipped: skipped + others)
+    }
+}
+
+/// What a held site consists of, as a manifest lists it.
+struct HeldSite {
+    private let site: Site
+    private let types: TypeFilter?
+
+    init(_ site: Site, _ types: TypeFilter?) {
+        self.site = site
+        self.types = types
+    }
+
+    /// Its MD5s are computed where nobody did before, and kept.
+    func manifest(_ reader: StoreReader, _ folder: StoreFolder) throws(StoreError) -> ManifestReport {
+        let base = WebURL(site.name)
+        var hrefs: [String] = []
+        try reader.eachListed(site: site.id) { row in
+            if row.byteCount != nil, row.status < 300, types?.matches(row.type) ?? true { hrefs.append(row.href) }
+            return true
+        }
+        var manifest = Manifest()
+        manifest.site = site.name
+        manifest.start = site.start
+        var skipped: [ManifestReport.Skipped] = []
+        var md5s = KnownMD5s(reader)
+        for href in hrefs {
+            guard let body = try reader.response(for: href)?.body, let sha256 = Digest(.sha256, bytes: body.sha256),
+                let md5 = try md5s.md5(of: body)
+            else {
+                skipped.append(.init(name: href, reason: "its bytes are gone or cut short; see: larder fsck"))
+                continue
+            }
+            manifest.bundles.append(
+                Bundle(reference: Self.reference(to: href, base), digests: [md5, sha256], byteCount: body.byteCount))
+        }
+        try md5s.keep(in: folder)
+        return ManifestReport(manifest, skipped: skipped)
+    }
+
+    /// What is on the site's own origin moves with it: staging has the same paths.
+    private static func reference(to href: String, _ base: WebURL?) -> String {
+        guard let url = WebURL(href), url.origin == base?.origin else { return href }
+        // A path that begins with two slashes would name a host.
+        return url.target.hasPrefix("//") ? href : url.target
+    }
+}
+
+extension Bundle {
+    /// Reads a body once for both digests.
+    init(_ reference: String, of content: BodyContent) throws(StoreError) {
+        var md5 = DigestStream(.md5)
+        var sha256 = DigestStream(.sha256)
+        var byteCount = 0
+        try content.eachPiece { piece in
+            md5.update(piece)
+            sha256.update(piece)
+            byteCount += piece.count
+        }
+        self.init(reference: reference, digests: [md5.finish(), sha256.finish()], byteCount: byteCount)
+    }
+}
+
+extension ManifestReport {
+    init(_ manifest: Manifest, skipped: [Skipped]) {
+        self.init(
+            text: manifest.json, bundles: manifest.bundles.count,
+            byteCount: manifest.bundles.reduce(0) { $0 + Int64($1.byteCount ?? 0) }, skipped: skipped)
+    }
+}

@@ -1,0 +1,150 @@
+internal import Web
+
+/// Sizes, durations, counts and dates as people read them: the portal's pages and the command say them alike.
+package enum Wording {
+    /// `1 page`, `1,234 pages`.
+    package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+    }
+
+    package static func grouped(_ number: Int) -> String {
+        let digits = Array(String(number.magnitude).utf8)
+        var text: [UInt8] = number < 0 ? [UInt8(ascii: "-")] : []
+        for (offset, digit) in digits.enumerated() {
+            if offset > 0, (digits.count - offset).isMultiple(of: 3) { text.append(UInt8(ascii: ",")) }
+            text.append(digit)
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    // MARK: - Sizes
+
+    package static func bytes(_ count: some BinaryInteger) -> String {
+        let units = ["kB", "MB", "GB", "TB"]
+        guard count >= 1000 else { return "\(count) B" }
+        var value = Double(count) / 1000
+        var unit = 0
+        // What would be rounded to 1000.0 is 1.0 of the next.
+        while value >= 999.95, unit < units.count - 1 {
+            value /= 1000
+            unit += 1
+        }
+        return "\(oneDecimal(value)) \(units[unit])"
+    }
+
+    // MARK: - Durations
+
+    package static func time(_ duration: Duration) -> String {
+        let seconds = duration / .seconds(1)
+        if seconds < 1 { return "\(Int((seconds * 1000).rounded())) ms" }
+        if seconds < 60 { return "\(oneDecimal(seconds)) s" }
+        let whole = Int(seconds.rounded())
+        if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
+        return "\(whole / 3600) h \(whole % 3600 / 60) min"
+    }
+
+    /// As a clock that runs shows it: whole seconds.
+    package static func clock(_ duration: Duration) -> String {
+        let whole = Int(duration / .seconds(1))
+        return whole < 60 ? "\(max(0, whole)) s" : time(.seconds(whole))
+    }
+
+    /// As an estimate deserves it.
+    package static func roughTime(_ duration: Duration) -> String {
+        let seconds = Int((duration / .seconds(1)).rounded(.up))
+        if seconds < 10 { return "\(max(1, seconds)) s" }
+        if seconds < 60 { return "\((seconds + 4) / 5 * 5) s" }
+        if seconds < 3600 { return "\((seconds + 30) / 60) min" }
+        return "\(seconds / 3600) h \(seconds % 3600 / 60) min"
+    }
+
+    /// How often a second something happens.
+    package static func rate(_ perSecond: Double) -> String {
+        perSecond < 99.95 ? oneDecimal(perSecond) : grouped(Int(perSecond.rounded()))
+    }
+
+    // MARK: - Dates
+
+    /// How long ago something was: the largest unit of which there are at least two, or one.
+    package static func age(_ seconds: Int64) -> String {
+        guard seconds >= 60 else { return seconds < 0 ? "in the future" : "just now" }
+        let units: [(noun: String, length: Int64)] = [
+            ("minute", 60), ("hour", 3600), ("day", 86_400), ("week", 7 * 86_400), ("month", 30 * 86_400),
+            ("year", 365 * 86_400),
+        ]
+        let unit = units.last { seconds >= 2 * $0.length } ?? units[0]
+        return "\(count(Int(seconds / unit.length), unit.noun)) ago"
+    }
+
+    /// In a sentence: `20 Nov 2026, 15:10 UTC`.
+    package static func moment(_ seconds: Int64) -> String {
+        let words = HTTPDate(secondsSinceEpoch: seconds).text.split(separator: " ")
+        guard words.count == 6 else { return "" }
+        let day = words[1].hasPrefix("0") ? words[1].dropFirst() : words[1]
+        return "\(day) \(words[2]) \(words[3]), \(words[4].prefix(5)) UTC"
+    }
+
+    /// In a list, and for programs: `2026-11-20T15:10:00Z`.
+    package static func date(_ seconds: Int64) -> String { HTTPDate(secondsSinceEpoch: seconds).iso8601 }
+
+    // MARK: - Texts
+
+    /// At most so many bytes of a text, cut where a character begins.
+    package static func cut(_ text: String, to byteCount: Int = 300) -> String {
+        guard text.utf8.count > byteCount else { return text }
+        var bytes = text.utf8.prefix(byteCount)
+        while let last = bytes.last, last & 0xc0 == 0x80 { bytes.removeLast() }
+        if let last = bytes.last, last >= 0xc0 { bytes.removeLast() }
+        return "\(Substring(bytes))…"
+    }
+
+    private static func oneDecimal(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}
+
+/// A number of bytes as a person writes it: `500M`, `2G`, `1.5GiB`, `0`.
+public struct ByteSize: Sendable, Hashable {
+    public let byteCount: Int64
+
+    public init(_ byteCount: Int64) {
+        self.byteCount = byteCount
+    }
+
+    /// Digits, with a fraction or without, and a unit or none: `k`, `M`, `G` and `T` are powers of 1000, with an `i` behind
+    /// them powers of 1024; a `B` may follow; case is nothing. Nil for anything else, and for more than can be counted.
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        let digits = bytes.prefix(while: Self.isDigit)
+        var rest = bytes[digits.endIndex...]
+        var fraction = rest[..<rest.startIndex]
+        if rest.first == UInt8(ascii: ".") {
+            fraction = rest.dropFirst().prefix(while: Self.isDigit)
+            guard !fraction.isEmpty else { return nil }
+            rest = rest[fraction.endIndex...]
+        }
+        guard let unit = Self.unit(rest), let whole = Int64(String(decoding: digits, as: UTF8.self)) else { return nil }
+        let (count, overflow) = whole.multipliedReportingOverflow(by: unit)
+        guard !overflow else { return nil }
+        // A millionth of the largest unit is a megabyte: what is finer tells nothing, and could overflow.
+        let part = fraction.prefix(6).reduce((of: Int64(0), in: Int64(1))) { part, digit in
+            (part.of * 10 + Int64(digit - UInt8(ascii: "0")), part.in * 10)
+        }
+        let (sum, isTooMuch) = count.addingReportingOverflow(unit * part.of / part.in)
+        guard !isTooMuch else { return nil }
+        byteCount = sum
+    }
+
+    private static func unit(_ text: ArraySlice<UInt8>) -> Int64? {
+        var letters = text.map { $0 | 0x20 }
+        if letters.last == UInt8(ascii: "b") { letters.removeLast() }
+        let base: Int64 = letters.last == UInt8(ascii: "i") ? 1024 : 1000
+        if base == 1024 { letters.removeLast() }
+        guard let letter = letters.first else { return base == 1000 ? 1 : nil }
+        guard letters.count == 1, let power = Array("kmgt".utf8).firstIndex(of: letter) else { return nil }
+        return (0...power).reduce(1) { unit, _ in unit * base }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+}

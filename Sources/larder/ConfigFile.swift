@@ -1,0 +1,147 @@
+internal import Glibc
+internal import System
+internal import Web
+
+/// What a configuration file says, and on which line: names with values, and names of commands with such.
+///
+/// ```json
+/// {"per-host": 8, "exclude": ["*.pdf"], "serve": {"port": 9000}}
+/// ```
+struct ConfigFile: Sendable, Equatable {
+    enum Value: Sendable, Equatable {
+        case flag(Bool)
+        /// A text, or a number as it is written.
+        case text(String)
+        case texts([String])
+    }
+
+    struct Entry: Sendable, Equatable {
+        /// The command that it is for; nil for all of them.
+        let section: String?
+        let key: String
+        let value: Value
+        let line: Int
+        /// The line on which the section begins.
+        let sectionLine: Int
+    }
+
+    let path: String
+    let entries: [Entry]
+
+    private static let mostBytes = 1 << 20
+
+    /// What is there, which may be nothing.
+    enum Finding: Sendable, Equatable {
+        case read(ConfigFile)
+        case absent
+        /// It is another user's, and could make larder do what that user wants.
+        case foreign
+    }
+
+    /// - Throws: `UsageError` for a file that cannot be read or says what it must not.
+    static func look(at path: String) throws(UsageError) -> Finding {
+        let bytes: [UInt8]
+        do throws(SystemError) {
+            let file = try File(path, O_RDONLY)
+            var status = stat()
+            guard fstat(file.descriptor, &status) == 0 else { throw SystemError(errno, doing: "read", path) }
+            guard status.st_uid == geteuid() || status.st_uid == 0 else { return .foreign }
+            bytes = try file.read(atMost: mostBytes + 1)
+        } catch {
+            if error.code == ENOENT || error.code == ENOTDIR { return .absent }
+            throw UsageError(
+                "cannot read the configuration file \(path): \(error.reason); make it readable, or remove it")
+        }
+        return .read(try ConfigFile(bytes, path: path))
+    }
+
+    /// - Throws: `UsageError` that names the file, the line and the key.
+    init(_ bytes: [UInt8], path: String) throws(UsageError) {
+        self.path = path
+        let advice = "write it like {\"per-host\": 8, \"serve\": {\"port\": 9000}}"
+        guard bytes.count <= Self.mostBytes else {
+            throw UsageError("\(path) is larger than a configuration may be (1 MiB): \(advice)")
+        }
+        let json: JSONValue
+        do throws(JSONError) {
+            json = try JSONValue.parse(bytes.span)
+        } catch {
+            throw UsageError(
+                "\(path):\(error.line): this is no JSON: expected \(error.expected), found \(error.found)")
+        }
+        guard let members = json.members else {
+            throw UsageError("\(path):1: expected an object of options: \(advice)")
+        }
+        var entries: [Entry] = []
+        for member in members {
+            let line = TextPosition(of: member.keyOffset, in: bytes.span).line
+            if let own = member.value.members {
+                for inner in own {
+                    let innerLine = TextPosition(of: inner.keyOffset, in: bytes.span).line
+                    entries.append(
+                        Entry(
+                            section: member.key, key: inner.key,
+                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine, sectionLine: line))
+                }
+            } else {
+                entries.append(
+                    Entry(
+                        section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"), line: line,
+                        sectionLine: line))
+            }
+        }
+        self.entries = entries
+    }
+
+    private static func value(_ member: JSONValue.Member, _ place: String) throws(UsageError) -> Value {
+        switch member.value.content {
+        case .bool(let flag): return .flag(flag)
+        case .string(let text): return .text(text)
+        case .number(let number): return .text(number.text)
+        case .array(let items):
+            let texts = items.compactMap { $0.string ?? $0.number?.text }
+            if texts.count == items.count { return .texts(texts) }
+        case .null, .object:
+            break
+        }
+        throw UsageError(
+            "\(place): \"\(member.key)\" wants a text, a number, true, false, or a list of texts; "
+                + "leave it out for what is usual")
+    }
+}
+
+/// What options are in force, and who says so.
+struct ConfigReport: Sendable, Equatable {
+    struct File: Sendable, Equatable {
+        let path: String
+        /// `read`, `not there`, or why it is not read.
+        let state: String
+    }
+
+    struct Setting: Sendable, Equatable {
+        /// The command that it is for; nil for all that have the option.
+        let command: String?
+        let option: String
+        /// Nil for what is secret, and for what nobody sets.
+        let values: [String]?
+        let source: String
+    }
+
+    let files: [File]
+    let settings: [Setting]
+
+    /// The report for programs.
+    var json: String { members.text() }
+}
+
+extension ConfigReport: JSONObject {
+    var members: JSONMembers { ["files": files, "settings": settings] }
+}
+
+extension ConfigReport.File: JSONObject {
+    var members: JSONMembers { ["path": path, "state": state] }
+}
+
+extension ConfigReport.Setting: JSONObject {
+    var members: JSONMembers { ["command": command, "option": option, "values": values, "source": source] }
+}

@@ -1,0 +1,149 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+@testable import Check
+@testable import LarderKit
+
+@Suite struct CheckFolderTests {
+    private let home: TemporaryFolder
+    private let dist: String
+
+    init() throws {
+        home = try TemporaryFolder()
+        for folder in ["dist", "dist/js", "outside"] { mkdir(home.file(folder), 0o755) }
+        try home.write("a", to: "dist/js/a b.js")
+        try home.write("i", to: "dist/index.html")
+        try home.write("j", to: "dist/js/index.html")
+        try home.write("s", to: "outside/secret")
+        symlink("../outside/secret", home.file("dist/link"))
+        symlink("../outside", home.file("dist/away"))
+        symlink("index.html", home.file("dist/inside"))
+        mkfifo(home.file("dist/pipe"), 0o644)
+        dist = home.file("dist")
+    }
+
+    @Test(arguments: [
+        ("https://a.test/js/a%20b.js", nil, "js/a b.js", "js/a b.js"),
+        ("https://a.test/js/a%20b.js?v=1", nil, "js/a b.js", "js/a b.js"),
+        ("https://a.test/", nil, "index.html", "index.html"),
+        ("https://a.test/js/", nil, "js/index.html", "js/index.html"),
+        ("https://a.test/js", nil, "js", "js/index.html"),
+        ("https://a.test/app/js/", "https://a.test/app/", "js/index.html", "js/index.html"),
+        ("https://cdn.test/js/", "https://a.test/app/", "js/index.html", "js/index.html"),
+        ("https://a.test/inside", nil, "inside", "index.html"),
+    ])
+    func `a path leads to its file`(url: String, base: String?, path: String, file: String) throws {
+        let folder = try SiteFolder(dist)
+        let relative = folder.relativePath(of: try #require(WebURL(url)), base: base.flatMap { WebURL($0) })
+        #expect(relative == path)
+        let real = try #require(realpath(dist, nil))
+        defer { free(real) }
+        #expect(folder.answer(for: relative) == .file(String(cString: real) + "/" + file))
+    }
+
+    @Test(arguments: [
+        "https://a.test/link", "https://a.test/away/secret", "https://a.test/..%2foutside/secret",
+        "https://a.test/js/..%2f..%2foutside/secret", "https://a.test/pipe", "https://a.test/a%00", "https://a.test/no",
+    ])
+    func `nothing leads out of the folder, nor to what is no file`(url: String) throws {
+        let folder = try SiteFolder(dist)
+        let answer = folder.answer(for: folder.relativePath(of: try #require(WebURL(url)), base: nil))
+        if case .file(let path) = answer { Issue.record("\(path)") }
+    }
+
+    @Test func `what is no folder is refused as input`() {
+        for path in [home.file("none"), home.file("dist/index.html")] {
+            let error = #expect(throws: LarderError.self) { try SiteFolder(path) }
+            #expect(error?.kind == .input)
+        }
+    }
+
+    @Test func `what cannot be listed is told, and what has nothing to list is refused`() async throws {
+        let larder = Larder(at: home.file("none"))
+        var name = Array((dist + "/bad").utf8CString)
+        name[name.count - 1] = -1
+        name.append(0)
+        let file = fopen(name, "w")
+        #expect(file != nil)
+        fclose(file)
+        try home.write("n", to: "dist/new\nline\u{1b}.js")
+        symlink("a", dist + "/esc\u{1b}")
+        let written = try await larder.manifest(of: dist)
+        #expect(written.text.contains("\"new%0Aline%1B.js\""))
+        #expect(written.skipped.contains(.init(name: "bad\u{fffd}", reason: "its name is not UTF-8")))
+        #expect(written.skipped.contains(.init(name: "esc\\u{1b}", reason: "it is a link")))
+        mkdir(home.file("empty"), 0o755)
+        for (path, complaint) in [(home.file("empty"), "has no files"), (home.file("dist/index.html"), "is a file")] {
+            let error = await #expect(throws: LarderError.self) { try await larder.manifest(of: path) }
+            #expect(error?.kind == .input)
+            #expect(error?.description.contains(complaint) == true)
+        }
+    }
+
+    @Test func `folders may be as deep as names may be long`() async throws {
+        let deep = (0..<1500).reduce(dist) { path, _ in path + "/d" }
+        var path = dist
+        for _ in 0..<1500 {
+            path += "/d"
+            mkdir(path, 0o755)
+        }
+        try home.write("d", to: String(deep.dropFirst(home.path.count + 1)) + "/end.js")
+        #expect(try await Larder(at: home.file("none")).manifest(of: dist).bundles == 4)
+    }
+
+    @Test func `names write no lines of their own into a log`() async throws {
+        try home.write("n", to: "dist/new\n::error::\u{1b}[31m.js")
+        let manifest = try home.write(
+            "{\"bundles\": [{\"url\": \"new%0A::error::%1b[31m.js\", \"md5\": \"7b8b965ad4bca0e41ab51de7b31363a1\"}]}",
+            to: "m.json")
+        let text = try await check(manifest).text(as: .text)
+        #expect(text == "verified \(dist)/new\\n::error::\\u{1b}[31m.js\n\(manifest): 1 verified")
+        let wrong = try home.write("{\"bundles\": [], \"a\\n::error::\": 1}", to: "w.json")
+        let error = await #expect(throws: LarderError.self) { try await check(wrong) }
+        #expect(error?.description.contains("\n") == false)
+    }
+
+    @Test(arguments: [("{\"start\": [\"/\"]}", nil), ("[]", "workbox")] as [(String, String?)])
+    func `a check of nothing is refused, since it would be clean`(text: String, format: String?) async throws {
+        let manifest = try home.write(text, to: "m.json")
+        let error = await #expect(throws: LarderError.self) { try await check(manifest) { $0.format = format } }
+        #expect(error?.kind == .input)
+        #expect(error?.description == "\(manifest) lists no bundles: there is nothing to check")
+    }
+
+    private func check(_ manifest: String, _ change: (inout CheckOptions) -> Void = { _ in }) async throws
+        -> CheckReport
+    {
+        var options = CheckOptions()
+        options.places = [.folder(dist)]
+        change(&options)
+        return try await Larder(at: home.file("none")).check(manifest, options: options)
+    }
+
+    @Test func `a manifest of a folder proves the folder, and a flipped byte is found with its place`() async throws {
+        let larder = Larder(at: home.file("none"))
+        let written = try await larder.manifest(of: dist)
+        #expect(written.bundles == 3)
+        #expect(written.skipped.map(\.name).sorted() == ["away", "inside", "link", "pipe"])
+        let manifest = try home.write(written.text, to: "m.json")
+        let report = try await check(manifest)
+        #expect(report.isClean)
+        #expect(report.items.map(\.name) == ["index.html", "js/a%20b.js", "js/index.html"])
+        #expect(report.items.map(\.verdict) == [.verified, .verified, .verified])
+        #expect(report.items[1].url == dist + "/js/a b.js")
+
+        let copy = home.file("copy")
+        mkdir(copy, 0o755)
+        mkdir(copy + "/js", 0o755)
+        try home.write("x", to: "copy/js/a b.js")
+        try home.write("i", to: "copy/index.html")
+        let compared = try await check(manifest) { $0.places.append(.folder(copy)) }
+        #expect(compared.places == [dist, copy])
+        #expect(compared.items.map(\.verdict) == [.verified, .mismatch, .missing])
+        #expect(compared.items[1].findings[0].verdict == .verified)
+        #expect(compared.items[1].findings[1].explanation?.contains("compared with what is in \(dist)") == true)
+        #expect(compared.items[1].detail?.contains("byte 0") == true)
+    }
+}

@@ -1,0 +1,123 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import Check
+@testable import LarderKit
+
+/// Every form of manifest against a body that is right, altered or missing, and as a manifest that is malformed.
+@Suite struct CheckFormatsTests {
+    /// One form with the bundle `app.js`, whose body is "a".
+    struct Row: Sendable, CustomTestStringConvertible {
+        let format: String
+        let file: String
+        let manifest: String
+        /// What the form is told to be when it is wrong in one place.
+        let malformed: String
+        var good = CheckReport.Verdict.verified
+        var altered = CheckReport.Verdict.mismatch
+
+        var testDescription: String { format }
+    }
+
+    private static let md5 = "0cc175b9c0f1b6a831c399e269772661"
+    private static let sha1 = "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8"
+    private static let sri = "sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs="
+
+    static let rows = [
+        Row(
+            format: "larder", file: "m.json", manifest: "{\"bundles\": [{\"url\": \"app.js\", \"md5\": \"\(md5)\"}]}",
+            malformed: "{\"bundles\": [{\"url\": \"app.js\", \"md5\": \"0cc1\"}]}"),
+        Row(
+            format: "weex", file: "m.json",
+            manifest: "{\"pages\": [{\"page\": \"a\", \"js\": \"app.js\", \"md5\": \"\(md5)\"}]}",
+            malformed: "{\"pages\": [{\"page\": \"a\", \"js\": \"app.js\", \"md5\": \"0cc1\"}]}"),
+        Row(
+            format: "weex-bundle", file: "m.json", manifest: "{\"url\": \"app.js\", \"md5\": \"\(md5)\"}",
+            malformed: "{\"url\": \"app.js\", \"md5\": \"0cc1\"}"),
+        Row(
+            format: "workbox", file: "sw.js",
+            manifest: "precacheAndRoute([{url:'app.js',revision:null,integrity:'\(sri)'}])",
+            malformed: "precacheAndRoute([{url:'app.js',revision:`${x}`}])"),
+        Row(
+            format: "cordova", file: "chcp.manifest", manifest: "[{\"file\": \"app.js\", \"hash\": \"\(md5)\"}]",
+            malformed: "[{\"file\": \"app.js\", \"hash\": \"0cc1\"}]"),
+        Row(
+            format: "cocos", file: "project.manifest",
+            manifest: "{\"packageUrl\": \"./\", \"assets\": {\"app.js\": {\"md5\": \"\(md5)\", \"size\": 1}}}",
+            malformed: "{\"packageUrl\": \"./\", \"assets\": {\"app.js\": {\"size\": 1}}}"),
+        Row(
+            format: "angular", file: "ngsw.json", manifest: "{\"hashTable\": {\"/app.js\": \"\(sha1)\"}}",
+            malformed: "{\"hashTable\": {\"/app.js\": \"\(md5)\"}}"),
+        Row(
+            format: "webpack-assets", file: "m.json",
+            manifest: "{\"app\": {\"src\": \"app.js\", \"integrity\": \"\(sri)\"}}",
+            malformed: "{\"app\": {\"src\": \"\", \"integrity\": \"\(sri)\"}}"),
+        Row(
+            format: "cra", file: "asset-manifest.json",
+            manifest: "{\"files\": {\"main.js\": \"app.js\"}, \"entrypoints\": []}",
+            malformed: "{\"files\": {\"main.js\": 1}, \"entrypoints\": []}", good: .unverifiable,
+            altered: .unverifiable),
+        Row(
+            format: "vite", file: "m.json",
+            manifest: "{\"a.ts\": {\"file\": \"app.js\", \"isEntry\": true, \"integrity\": \"\(sri)\"}}",
+            malformed: "{\"a.ts\": {\"file\": \"app.js\", \"imports\": [\"b.ts\"]}}"),
+        Row(
+            format: "webpack-stats", file: "stats.json",
+            manifest: "{\"assets\": [{\"name\": \"app.js\", \"size\": 1, \"integrity\": \"\(sri)\"}]}",
+            malformed: "{\"assets\": [{\"name\": \"app.js\", \"size\": \"1\"}]}"),
+        Row(
+            format: "sprockets", file: "m.json",
+            manifest: """
+                {"files": {"app.js": {"logical_path": "a.js", "size": 1, "digest": "\(md5)"}},
+                 "assets": {"a.js": "app.js"}}
+                """,
+            malformed: "{\"files\": {\"app.js\": {\"digest\": \"0cc1\"}}, \"assets\": {}}"),
+        Row(
+            format: "import-map", file: "m.json",
+            manifest: "{\"imports\": {\"a\": \"./app.js\"}, \"integrity\": {\"./app.js\": \"\(sri)\"}}",
+            malformed: "{\"imports\": {\"a\": []}}"),
+        Row(
+            format: "checksums", file: "MD5SUMS", manifest: "\(md5)  app.js\n", malformed: "\(md5)  app.js\nnonsense\n"),
+        Row(
+            format: "html", file: "index.html", manifest: "<script src=app.js integrity=\(sri)></script>",
+            malformed: "<script src=app.js></script>"),
+    ]
+
+    @Test func `every form has its row`() {
+        #expect(Self.rows.map(\.format).sorted() == CheckOptions.formats.sorted())
+    }
+
+    @Test(arguments: rows, [nil, "a", "b"])
+    func `a form gives its verdict on a body`(row: Row, body: String?) async throws {
+        let home = try TemporaryFolder()
+        mkdir(home.file("dist"), 0o755)
+        if let body { try home.write(body, to: "dist/app.js") }
+        let manifest = try home.write(row.manifest, to: row.file)
+        let expected = body.map { $0 == "a" ? row.good : row.altered } ?? .missing
+        for format in [nil, row.format] {
+            var options = CheckOptions()
+            options.places = [.folder(home.file("dist"))]
+            options.format = format
+            let report = try await Larder(at: home.file("none")).check(manifest, options: options)
+            #expect(report.items.map(\.verdict) == [expected], "\(report.text(as: .text))")
+            #expect(report.isClean == (expected == .verified || expected == .unverifiable))
+        }
+    }
+
+    @Test(arguments: rows)
+    func `a malformed one is refused as input, with its place`(row: Row) async throws {
+        let home = try TemporaryFolder()
+        let manifest = try home.write(row.malformed, to: row.file)
+        for format in [nil, row.format] {
+            var options = CheckOptions()
+            options.places = [.folder(home.path)]
+            options.format = format
+            let error = await #expect(throws: LarderError.self) {
+                try await Larder(at: home.file("none")).check(manifest, options: options)
+            }
+            #expect(error?.kind == .input)
+            #expect(error?.description.hasPrefix("\(manifest):") == true, "\(error?.description ?? "")")
+        }
+    }
+}

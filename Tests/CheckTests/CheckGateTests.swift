@@ -1,0 +1,82 @@
+import Fetch
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Check
+@testable import LarderKit
+
+@Suite struct CheckGateTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: folder.file("larder"))
+        origin.on("/", .page("<script src=/a.js></script>"))
+        origin.on("/a.js", .file("a", type: "text/javascript"))
+    }
+
+    private func gate(_ text: String) throws -> BundleGate {
+        let source = try ManifestSource(
+            try folder.write(text, to: "m.json"), options: CheckOptions(), folder: larder.folder,
+            interruption: Interruption())
+        return try BundleGate(source, options: CheckOptions(), folder: larder.folder)
+    }
+
+    private var manifest: String {
+        "{\"start\": [\"\(origin.url("/"))\"], \"bundles\": "
+            + "[{\"url\": \"/a.js\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}"
+    }
+
+    @Test func `a visit is looked at as it would be shown`() async throws {
+        let gate = try gate(manifest)
+        #expect(try gate.start().map(\.href) == [origin.url("/")])
+        #expect(gate.bundles.map(\.href) == [origin.url("/a.js")])
+        let first = try await larder.prefetch([origin.url("/")])
+        #expect(try gate.report(onVisit: first.visit).isClean)
+
+        origin.on("/a.js", .file("b", type: "text/javascript"))
+        let second = try await larder.prefetch([origin.url("/")])
+        let report = try gate.report(onVisit: second.visit)
+        #expect(!report.isClean)
+        #expect(report.items.map(\.verdict) == [.mismatch])
+        #expect(try gate.report(onVisit: first.visit).isClean)
+
+        // What a visit did not get is shown as the one before has it, be that published or not.
+        origin.on("/a.js", .failure(500))
+        let third = try await larder.prefetch([origin.url("/")])
+        #expect(try !gate.report(onVisit: third.visit).isClean)
+        try await larder.rollBack(origin.url("/"), to: first.visit)
+        #expect(try !gate.report(onVisit: third.visit).isClean)
+        #expect(try gate.report(onVisit: first.visit).isClean)
+    }
+
+    @Test func `what a manifest wants of its prefetch is added to what the user wants`() throws {
+        let gate = try gate(
+            """
+            {"start": ["https://a.test/docs/"], "scope": "path", "depth": 3, "exclude": ["*.pdf"],
+             "headers": ["X-Key: 1"], "policy": "protocol", "rules": ["/api/** max-age=600"]}
+            """)
+        var options = PrefetchOptions()
+        options.plan.scope.exclude = ["*.zip"]
+        gate.apply(to: &options)
+        #expect(options.plan.scope.extent == .path)
+        #expect(options.plan.scope.depth == 3)
+        #expect(options.plan.scope.exclude == ["*.zip", "*.pdf"])
+        #expect(options.network.headers == ["X-Key: 1"])
+        #expect(options.policy == .protocol)
+        #expect(options.plan.rules == ["/api/** max-age=600"])
+    }
+
+    @Test func `a manifest that does not say where its site starts is at home where its bundles are`() throws {
+        let gate = try gate(
+            "{\"bundles\": [{\"url\": \"https://a.test/b/c\", \"md5\": \"0cc175b9c0f1b6a831c399e269772661\"}]}")
+        #expect(try gate.start().isEmpty)
+        #expect(try gate.home().href == "https://a.test/")
+    }
+}

@@ -1,0 +1,191 @@
+import Crawl
+import TestOrigin
+import Testing
+import Web
+
+@testable import Check
+@testable import LarderKit
+
+@Suite struct CheckOfflineTests {
+    private let folder: TemporaryFolder
+    private let origin: TestOrigin
+    private let larder: Larder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        origin = try TestOrigin()
+        larder = Larder(at: folder.file("larder"))
+        origin.on(
+            "/", .page("<a href=/two>2</a><a href=https://elsewhere.test/>e</a><link rel=stylesheet href=/a.css>"))
+        origin.on("/two", .page("<img src=/moved.png><a href=/dead>x</a><a href=/private/x>p</a>"))
+        origin.on("/a.css", .file("@font-face { src: url(f.woff2) }", type: "text/css"))
+        origin.on("/f.woff2", .file([UInt8](repeating: 7, count: 200_000), type: "font/woff2"))
+        origin.on("/moved.png", .redirect(to: "/real.png"))
+        origin.on("/real.png", .file([1, 2, 3], type: "image/png"))
+        origin.on("/dead", .failure(404))
+        origin.on("/robots.txt", .file("User-agent: *\nDisallow: /private/", type: "text/plain"))
+    }
+
+    private func verdicts(_ report: CheckReport) -> [String: CheckReport.Verdict] {
+        Dictionary(report.items.map { (String($0.name.dropFirst(origin.base.count)), $0.verdict) }) { first, _ in first
+        }
+    }
+
+    @Test func `a whole site is proven, and what it has dead itself is told apart`() async throws {
+        _ = try await larder.prefetch([origin.url("/")])
+        origin.stop()
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean)
+        #expect(
+            verdicts(report) == [
+                "/": .verified, "/two": .verified, "/a.css": .verified, "/f.woff2": .verified, "/moved.png": .verified,
+                "/real.png": .verified, "/dead": .gone, "/private/x": .leftOut,
+            ])
+        #expect(report.items.first { $0.verdict == .leftOut }?.detail == "robots.txt says Disallow: /private/")
+        #expect(report.items.map(\.name) == report.items.map(\.name).sorted())
+        let dead = try #require(report.items.first { $0.verdict == .gone })
+        #expect(dead.chain == [origin.url("/"), origin.url("/two")])
+        #expect(try await larder.checkOffline("127.0.0.1") == report)
+    }
+
+    @Test func `what is missing is told with the pages that lead to it`() async throws {
+        origin.on("/f.woff2", .failure(500))
+        origin.on("/real.png", .failure(403))
+        _ = try await larder.prefetch([origin.url("/")])
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(!report.isClean)
+        let font = try #require(report.items.first { $0.name == origin.url("/f.woff2") })
+        #expect(font.verdict == .missing)
+        #expect(font.chain == [origin.url("/"), origin.url("/a.css")])
+        let image = try #require(report.items.first { $0.name == origin.url("/real.png") })
+        #expect(image.verdict == .missing)
+        #expect(image.chain == [origin.url("/"), origin.url("/two"), origin.url("/moved.png")])
+    }
+
+    @Test func `a changed byte is found, and what is cut short also when it has to be quick`() async throws {
+        _ = try await larder.prefetch([origin.url("/")])
+        let name = try #require(folder.names(in: "larder/packs").first)
+        var bytes = [UInt8](repeating: 7, count: 200_000)
+        bytes[100_000] = 8
+        try folder.write(bytes, to: "larder/packs/" + name)
+        var quick = OfflineCheckOptions()
+        quick.isQuick = true
+        #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .mismatch)
+        #expect(try await larder.checkOffline(origin.url("/"), options: quick).isClean)
+        try folder.write(Array(bytes.dropLast()), to: "larder/packs/" + name)
+        #expect(verdicts(try await larder.checkOffline(origin.url("/"), options: quick))["/f.woff2"] == .missing)
+        #expect(verdicts(try await larder.checkOffline(origin.url("/")))["/f.woff2"] == .missing)
+    }
+
+    @Test func `pages that a limit kept out are told apart from those that failed, and fail nothing`() async throws {
+        origin.on("/", .page("<a href=/bad>b</a><a href=/two>2</a><a href=/three>3</a><img src=/no.png>"))
+        origin.on("/bad", .failure(403))
+        origin.on("/two", .page("two"))
+        origin.on("/three", .page("three"))
+        origin.on("/no.png", .file([1], type: "image/png"))
+        var options = PrefetchOptions()
+        options.plan.maxPages = 2
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let limited = try await larder.checkOffline(origin.url("/"))
+        #expect(
+            verdicts(limited) == [
+                "/": .verified, "/no.png": .verified, "/bad": .missing, "/two": .leftOut, "/three": .leftOut,
+            ])
+        let page = try #require(limited.items.first { $0.verdict == .leftOut })
+        #expect(page.detail == "--max-pages 2 was reached")
+        #expect(page.chain == [origin.url("/")])
+        origin.on("/bad", .page("good"))
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        var strict = OfflineCheckOptions()
+        strict.failsOn = [.leftOut]
+        #expect(try await larder.checkOffline(origin.url("/")).isClean)
+        #expect(try await !larder.checkOffline(origin.url("/"), options: strict).isClean)
+        _ = try await larder.prefetch([origin.url("/")])
+        #expect(try await larder.checkOffline(origin.url("/"), options: strict).isClean)
+    }
+
+    @Test func `what was taken for a trap is left out`() throws {
+        let page = try #require(WebURL("https://a.test/cal/2024/01/"))
+        var out = LeftOut(try JSONValue.parse("{}".utf8.span))
+        #expect(out.reason(for: page) == nil)
+        out.traps[TrapReason.pattern(of: page)] = "a calendar without an end"
+        let other = try #require(WebURL("https://a.test/cal/2025/12/"))
+        #expect(out.reason(for: other) == "a calendar without an end")
+        var settings = SitePlan()
+        settings.leftOut = out
+        #expect(SitePlan(text: settings.text) == settings)
+    }
+
+    @Test func `what the scope leaves out is not missing`() async throws {
+        var options = PrefetchOptions()
+        options.plan.scope.exclude = ["/two"]
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean)
+        #expect(verdicts(report) == ["/": .verified, "/a.css": .verified, "/f.woff2": .verified])
+    }
+
+    @Test func `pages too deep are not missing, and a shorter way to them counts`() async throws {
+        origin.on("/", .page("<a href=/one>1</a><a href=/two>2</a>"))
+        origin.on("/one", .page("<iframe src=/frame></iframe><a href=/deep>d</a>"))
+        origin.on("/frame", .page("<a href=/deep>d</a>"))
+        var options = PrefetchOptions()
+        options.plan.scope.depth = 1
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean, "\(report.text(as: .text))")
+        #expect(verdicts(report)["/frame"] == .verified)
+        #expect(verdicts(report)["/deep"] == nil)
+    }
+
+    @Test func `a start that leads elsewhere takes its site along`() async throws {
+        let other = try TestOrigin(.ipv6)
+        other.on("/", .page("<a href=/more>m</a>"))
+        other.on("/more", .page("more"))
+        origin.on("/", .redirect(to: other.url("/")))
+        _ = try await larder.prefetch([origin.url("/")])
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean)
+        #expect(report.items.map(\.name).sorted() == [origin.url("/"), other.url("/"), other.url("/more")].sorted())
+    }
+
+    @Test func `the portal says of what is missing what the check says`() async throws {
+        origin.on("/f.woff2", .failure(500))
+        origin.on("/real.png", .failure(403))
+        _ = try await larder.prefetch([origin.url("/")])
+        let service = try larder.serve(port: 0, threads: 1)
+        defer { service.stop() }
+        let client = try RawClient(port: Int(service.port))
+        func get(_ target: String) throws -> String {
+            String(decoding: try client.get(target, host: "localhost:\(service.port)").body, as: UTF8.self)
+        }
+        func expectAgreement(missing: [String]) async throws {
+            let report = try await larder.checkOffline(origin.url("/"))
+            #expect(report.items.filter { $0.verdict == .missing }.map(\.name) == missing)
+            let facts = try JSONValue.parse(try get("/?format=json").utf8.span)["sites"]?.array?.first
+            #expect(facts?["complete"]?.bool == missing.isEmpty)
+            #expect(facts?["missing"]?.int == missing.count)
+            #expect(facts?["leftOut"]?.int == report.count(.leftOut))
+            let list = try JSONValue.parse(try get("/-/sites/1/missing?format=json").utf8.span)["missing"]?.array
+            #expect(list?.compactMap { $0["url"]?.string } == missing)
+            for page in ["/", "/-/sites/1"] {
+                let text = try get(page)
+                #expect(text.contains("Complete") == missing.isEmpty)
+                #expect(text.contains("\(missing.count) missing") == !missing.isEmpty)
+            }
+            #expect(try get("/-/sites/1/missing").contains("Nothing is missing.") == missing.isEmpty)
+        }
+        try await expectAgreement(missing: [origin.url("/f.woff2"), origin.url("/real.png")])
+        origin.on("/f.woff2", .file([UInt8](repeating: 7, count: 200), type: "font/woff2"))
+        origin.on("/real.png", .file([1, 2, 3], type: "image/png"))
+        _ = try await larder.prefetch([origin.url("/")])
+        try await expectAgreement(missing: [])
+    }
+
+    @Test func `an unknown site is refused with those that are held`() async throws {
+        _ = try await larder.prefetch([origin.url("/")])
+        let error = await #expect(throws: LarderError.self) { try await larder.checkOffline("https://elsewhere.test/") }
+        #expect(error?.kind == .input)
+        #expect(error?.description.contains(origin.url("/")) == true)
+    }
+}
