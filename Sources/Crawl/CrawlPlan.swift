@@ -132,8 +132,8 @@ package struct CrawlPlan: Sendable {
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: sitePlan.guesses,
-            patience: patience)
+            productToken: productToken, hasSession: fetch.hasSession, followsLinks: followsLinks,
+            followsGuesses: sitePlan.guesses, patience: patience)
     }
 }
 

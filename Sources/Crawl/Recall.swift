@@ -25,6 +25,8 @@ final class Recall {
     private let rules: CacheRules
     /// What each number of the store's URLs is to the frontier; by the store's number.
     private var numbers: [UInt32?] = []
+    /// The store's numbers of the links that were given last as new.
+    private var unnumbered: [Int] = []
 
     private static let profile = CacheProfile.private
 
@@ -109,27 +111,65 @@ final class Recall {
         }
     }
 
-    /// Hands over what the held body links to, first what is known; what `new` gives no number comes as new again. False
-    /// when that was never kept, or by a larder that looked for other links: then the body has to be looked into.
-    func eachLink(
-        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
-    ) throws(StoreError) -> Bool {
-        guard let body = held.body else { return true }
+    /// What a held body links to, as the frontier takes it.
+    struct Links {
+        fileprivate(set) var known: [Frontier.KnownLink] = []
+        fileprivate(set) var new: [FoundLink] = []
+    }
+
+    /// What the held body links to; nil when that was never kept, or by a larder that looked for other links: then the
+    /// body has to be looked into. Of the new links the numbers are to be told by `number(_:)`, at once.
+    ///
+    /// - Parameters:
+    ///   - isNofollow: pages are not followed from there.
+    ///   - leavesRequisites: what it needs is not asked for.
+    func links(
+        of held: StoredResponse, isNofollow: Bool, leavesRequisites: Bool
+    ) throws(StoreError) -> Links? {
+        unnumbered.removeAll(keepingCapacity: true)
+        var links = Links()
+        guard let body = held.body else { return links }
         if body.format != .opaque, let version = try reader.linkVersion(of: body), version != LinkTable.version {
-            return false
+            return nil
         }
-        guard let lists = try reader.linkNumbers(of: held) else { return false }
+        guard let lists = try reader.linkNumbers(of: held) else { return nil }
+        links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
+            if leavesRequisites, kind.role != .page { continue }
             for number in numbers {
-                if let heard = self.number(of: number) { known(heard, kind) } else { unknown.append((number, kind)) }
+                if let known = self.number(of: number) {
+                    if isNofollow, kind.role == .page { continue }
+                    links.known.append(
+                        Frontier.KnownLink(number: known, role: kind.role, isGuess: kind == .guess))
+                } else {
+                    unknown.append((number, kind))
+                }
             }
         }
-        guard !unknown.isEmpty else { return true }
+        guard !unknown.isEmpty else { return links }
         try reader.steadily { () throws(StoreError) in
-            for (number, kind) in unknown { try follow(number, kind, known, new) }
+            for (number, kind) in unknown {
+                guard let href = try reader.address(of: number), let url = WebURL(href) else { continue }
+                unnumbered.append(Int(number))
+                links.new.append(
+                    FoundLink(
+                        url: url, role: kind.role, isGuess: kind == .guess,
+                        isNofollow: isNofollow && kind.role == .page))
+            }
         }
-        return true
+        return links
+    }
+
+    /// The frontier's numbers of the new links that were given last, in their order.
+    func number(_ new: [UInt32]) {
+        for (place, number) in zip(unnumbered, new) {
+            if place >= numbers.count {
+                numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
+            }
+            numbers[place] = number
+        }
+        unnumbered.removeAll(keepingCapacity: true)
     }
 
     /// The frontier's number for one of the store's; nil when it has none yet.
@@ -143,19 +183,6 @@ final class Recall {
         case page, requisite, guess
 
         var role: Frontier.Role { self == .page ? .page : .requisite }
-    }
-
-    private func follow(
-        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32?
-    ) throws(StoreError) {
-        // One page may list it twice.
-        if let heard = self.number(of: number) { return known(heard, kind) }
-        let place = Int(number)
-        guard let href = try reader.address(of: number), let url = WebURL(href) else { return }
-        if place >= numbers.count {
-            numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
-        }
-        numbers[place] = new(FoundLink(url: url, role: kind.role, isGuess: kind == .guess))
     }
 }
 

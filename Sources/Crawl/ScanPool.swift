@@ -79,8 +79,8 @@ struct ScanJob: Sendable {
     var login: LoginWatch?
 
     enum LoginWatch: Sendable {
-        /// A redirect led there: it stands for the page that was asked for.
-        case wasLedTo
+        /// A redirect leads there: it stands for the page that was asked for.
+        case isRedirectTarget
         /// It does, unless its address says that it is one.
         case mayBeInPlace
     }
