@@ -17,10 +17,10 @@ package struct Explanation: Sendable {
         robots: [UInt8]?, isMarkedNofollow: Bool = false
     ) throws(PatternMistake) {
         let scope = try Scope(start: start, options: options)
-        let verdict = start.contains(url) ? scope.verdict(onStart: url) : scope.verdict(onPage: url, depth: 0)
+        let verdict = scope.verdict(on: url, as: start.contains(url) ? .start : .page(depth: 0))
         let isLeft = isMarkedNofollow && verdict.isFollowed && !start.contains(url)
         asPage = isLeft ? .skipped(.nofollow) : verdict
-        asRequisite = scope.verdict(onRequisite: url)
+        asRequisite = scope.verdict(on: url, as: .requisite)
         guard let robots, !start.contains(url) else {
             self.robots = nil
             return

@@ -75,6 +75,22 @@ package struct Scope: Sendable {
 }
 
 extension Scope {
+    /// As what an URL is wanted.
+    package enum Want: Sendable {
+        case start
+        case page(depth: Int)
+        case requisite
+    }
+
+    /// Whether an URL is followed, and why. A crawl and whoever walks what is held go by the same rules.
+    package func verdict(on url: WebURL, as want: Want) -> ScopeVerdict {
+        switch want {
+        case .start: verdict(onStart: url)
+        case .page(let depth): verdict(onPage: url, depth: depth)
+        case .requisite: verdict(onRequisite: url)
+        }
+    }
+
     /// Whether a page so many links away from the start is followed, and why.
     package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
@@ -148,9 +164,9 @@ extension Scope {
 }
 
 /// Links that end a session: whoever follows one goes on as nobody, and hears so of every page after.
-enum SessionEnd {
+package enum SessionEnd {
     /// Whether the last word of the path, or a word of the query, says so in one of the great languages.
-    static func isAt(_ url: WebURL) -> Bool {
+    package static func isAt(_ url: WebURL) -> Bool {
         let segments = url.path.utf8.split(separator: UInt8(ascii: "/"))
         if let last = segments.last {
             let name = last.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ";") }

@@ -172,13 +172,14 @@ extension FrontierCore {
     }
 
     private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
-        if record.flags.contains(.isStart) { return scope.verdict(onStart: url) }
+        if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession, SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
         switch record.role {
-        case .page: return scope.verdict(onPage: url, depth: Int(record.depth))
-        case .requisite: return scope.verdict(onRequisite: url)
-        case .guide: return guideReason(url, record).map(ScopeVerdict.skipped) ?? scope.verdict(onRequisite: url)
+        case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))
+        case .guide: if let reason = guideReason(url, record) { return .skipped(reason) }
+        case .requisite: break
         }
+        return scope.verdict(on: url, as: .requisite)
     }
 
     /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000 sitemaps, of its own
