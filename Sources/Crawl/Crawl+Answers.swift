@@ -15,7 +15,7 @@ extension Crawl {
         case .witness(let host): return try witnessFetched(result, of: host)
         case .entry: break
         }
-        let held = asked.removeValue(forKey: result.number)
+        let held = validating.removeValue(forKey: result.number)
         try apply(
             .connected(
                 result.number, from: result.exchange?.reach ?? .publicNetwork,
@@ -49,14 +49,14 @@ extension Crawl {
         if let held { try fallBack(result.number, to: held) }
     }
 
-    /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part that is shorter
-    /// than asked leads to the next, and a 304 that nothing was asked for it by says nothing.
+    /// Asks on at once where the last answer did not say how it stands with what was to be resumed: a part
+    /// that is shorter than asked leads to the next, and a 304 that nothing was asked for it by says nothing.
     private func goesOn(_ result: FetchResult, _ held: StoredResponse?) throws(CrawlError) -> Bool {
         let before = resumed.removeValue(forKey: result.number)
         guard let partial = result.partial else { return false }
         let origin = HTTPFields().naming(origin: result.sentFields["Origin"])
         if result.isShortPart, let before, partial.byteCount - before >= Self.leastPart {
-            if let held { asked[result.number] = held }
+            if let held { validating[result.number] = held }
             try fetch(result.number, result.url, origin, resume: partial)
             return true
         }
@@ -158,7 +158,8 @@ extension Crawl {
     ) throws(CrawlError) {
         let role = frontier.role(of: number)
         var job = ScanJob(
-            number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href, source: source,
+            number: number, url: url, role: role, referrer: frontier.referrer(of: number)?.href,
+            source: source,
             time: Self.secondsSinceEpoch())
         job.flags = ResponseFlags(frontier.reach(of: number))
         if let result {
@@ -243,7 +244,8 @@ package struct Redirect {
     /// Nil when it does not say where.
     package let url: WebURL?
 
-    /// Nil for a status that is no redirect. 300 and 304 are none: the one offers a choice, the other was not asked for.
+    /// Nil for a status that is no redirect. 300 and 304 are none: the one offers a choice, the other was not
+    /// asked for.
     package init?(_ status: Int, _ fields: HTTPFields, from url: WebURL) {
         switch status {
         case 301, 302, 303, 307, 308: self.url = fields["Location"].flatMap { WebURL($0, base: url)?.key }

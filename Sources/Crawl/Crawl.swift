@@ -6,8 +6,8 @@ internal import Synchronization
 package import System
 internal import Web
 
-/// Drives one prefetch: asks for what the frontier says, and tells it what happened, on the thread that calls `run`,
-/// which is libcurl's too.
+/// Drives one prefetch: asks for what the frontier says, and tells it what happened, on the thread that calls
+/// `run`, which is libcurl's too.
 package final class Crawl {
     let plan: CrawlPlan
     private let interruption: Interruption
@@ -20,7 +20,7 @@ package final class Crawl {
     /// Nil when the store has nothing that could be recalled.
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
-    var asked: [UInt32: StoredResponse] = [:]
+    var validating: [UInt32: StoredResponse] = [:]
     /// How much was there of what is being resumed.
     var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
@@ -68,7 +68,8 @@ package final class Crawl {
             self.writes = writes
             let folder = plan.folder
             let rules = plan.rules
-            let (manners, productToken, willStore) = (plan.sitePlan.manners, plan.productToken, plan.willStore)
+            let manners = plan.sitePlan.manners
+            let (productToken, willStore) = (plan.productToken, plan.willStore)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
@@ -151,7 +152,9 @@ package final class Crawl {
                 report.isPublished = false
             }
         }
-        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else { return try writes.finish(ending) }
+        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else {
+            return try writes.finish(ending)
+        }
         let (visit, refused, plan) = (report.visit, report.refused, plan)
         // A gated run adds nothing to what is served, so that this one ends here.
         let passing = plan.gate == nil ? ending : .publish(now: now)
@@ -188,7 +191,8 @@ package final class Crawl {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
             let due = mayScanMore ? frontier.nextDue : nil
             let wait = due.map { max(.zero, $0 - now) } ?? .seconds(60)
-            return try loop.turn(waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
+            return try loop.turn(
+                waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
         } catch {
             throw .fetch(error)
         }
@@ -225,7 +229,8 @@ extension Crawl {
             case .ask(let task): try start(task)
             case .keep(let number): if let head = redirects.removeValue(forKey: number) { try keep(head) }
             case .discard(let number): redirects[number] = nil
-            case .record(let links): try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
+            case .record(let links):
+                try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
             case .number(let numbers): recall?.number(numbers)
             case .lost(let number): try noteIfKept(number)
             }
@@ -258,7 +263,8 @@ extension Crawl {
         let isCORS = frontier.isCORS(number)
         let answer = try storing { () throws(StoreError) in
             try recall?.answer(
-                for: url, requiring: required[url], origin: frontier.origin(askingFor: number), isCORS: isCORS,
+                for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
+                isCORS: isCORS,
                 now: Self.httpNow())
         }
         switch answer {
@@ -268,8 +274,9 @@ extension Crawl {
         case .load(let fields)?:
             try fetch(number, url, fields)
         case .validate(let held, let fields)?:
-            asked[number] = held
-            // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
+            validating[number] = held
+            // What is there of a newer version is gone on with: its own conditions tell whether it still
+            // fits.
             if let part = partials.take(url.href) {
                 try fetch(
                     number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
@@ -285,7 +292,9 @@ extension Crawl {
 
     /// What is required of an address is required of what it leads to.
     func passOn(_ url: WebURL, to target: WebURL?) {
-        if let target, let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
+        if let target, let bundle = required[url], required[target] == nil {
+            required.require(bundle, at: target)
+        }
     }
 
     func fetch(
@@ -297,7 +306,8 @@ extension Crawl {
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
-        request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
+        request.resume =
+            resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
         if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
@@ -309,8 +319,8 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. What this visit does not have yet it has from then on, but for
-    /// what is not to be kept, and for a redirect that leads nowhere.
+    /// Goes on from what is held without asking for it. What this visit does not have yet it has from then
+    /// on, but for what is not to be kept, and for a redirect that leads nowhere.
     private func recalled(
         _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
     ) throws(CrawlError) {
@@ -328,10 +338,12 @@ extension Crawl {
         }
     }
 
-    /// The links of what is held, out of their lists: its body is looked into only where there are none. False when it is
-    /// not to be kept.
+    /// The links of what is held, out of their lists: its body is looked into only where there are none.
+    /// False when it is not to be kept.
     @discardableResult
-    func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
+    func follow(
+        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true
+    ) throws(CrawlError) -> Bool {
         guard let recall else { return true }
         let isLeftOut =
             mayLeaveOut && plan.sitePlan.manners.noindex == .obey && held.flags.contains(.saysNoindex)
@@ -366,7 +378,8 @@ extension Crawl {
         new.number = number
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody)).union(flags)
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
+        new.flags.formUnion(flags)
         return new
     }
 
@@ -380,7 +393,8 @@ extension Crawl {
     func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
         try storing { () throws(StoreError) in
             let body = try NewBody(
-                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
+                in: plan.folder)
             var new = NewResponse(
                 href: document.href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
                 fields: document.fields.block, fetched: Self.secondsSinceEpoch(), body: .new(body))
@@ -390,7 +404,8 @@ extension Crawl {
         }
     }
 
-    /// What could not be had as it is required, or as somebody who is known, while something of it is held: that stays.
+    /// What could not be had as it is required, or as somebody who is known, while something of it is held:
+    /// that stays.
     func findKept() throws(CrawlError) {
         guard !required.isEmpty || plan.fetch.hasSession else { return }
         for (number, failure) in frontier.failures where !failure.isGone {
@@ -408,7 +423,9 @@ extension Crawl {
             try apply(.robots(host: host, .failed(failure)))
         case .response(let response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
-            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
+            let body = try storing { () throws(StoreError) in
+                try response.body.beginning(RobotsGate.mostBytes)
+            }
             let actions = frontier.apply(
                 .robots(
                     host: host,
@@ -418,7 +435,8 @@ extension Crawl {
             if (200..<300).contains(response.status) {
                 // As any file that nobody looks into for links.
                 var job = ScanJob(
-                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
+                    number: result.number, url: result.url, role: .guide, referrer: nil,
+                    source: .fetched(response),
                     time: Self.secondsSinceEpoch())
                 job.flags = ResponseFlags(result)
                 job.sentFields = result.sentFields
@@ -452,8 +470,8 @@ extension Crawl {
         try apply(.probed(host: host, answer))
     }
 
-    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which nothing is
-    /// kept. Nil when none came.
+    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which
+    /// nothing is kept. Nil when none came.
     func looked(
         at result: FetchResult, _ byteCount: Int
     ) throws(CrawlError) -> (response: FetchedResponse, text: [UInt8])? {

@@ -84,7 +84,8 @@ extension CrawlReport {
         tally.byteCount += result.wireByteCount
         switch result.outcome {
         case .failure: tally.failures += 1
-        case .response(let response): if response.status >= 500 || response.status == 429 { tally.failures += 1 }
+        case .response(let response):
+            if response.status >= 500 || response.status == 429 { tally.failures += 1 }
         }
         if let exchange = result.exchange {
             tally.version = exchange.version?.rawValue ?? tally.version
@@ -146,7 +147,8 @@ extension CrawlReport {
 
     private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
         Skipped(
-            url: frontier.url(entry.number), reason: reason, referrer: entry.referrer.map { frontier.url($0) },
+            url: frontier.url(entry.number), reason: reason,
+            referrer: entry.referrer.map { frontier.url($0) },
             isRequisite: entry.role == .requisite && !entry.isGuess)
     }
 
@@ -232,7 +234,7 @@ package struct CrawlAnswer: Sendable, Equatable {
         case page, requisite, guide
         /// A robots.txt.
         case robots
-        /// Something that no server can have, to hear how it says so.
+        /// Something that no server can have, to learn how it says so.
         case probe
     }
 

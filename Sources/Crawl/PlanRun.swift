@@ -5,11 +5,11 @@ internal import Store
 package import System
 internal import Web
 
-/// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the sample needs:
-/// robots.txt, the pages, and the size of some of what they need.
+/// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the
+/// sample needs: robots.txt, the pages, and the size of some of what they need.
 ///
-/// The frontier of a prefetch decides what belongs to the site and may be asked for. It hands out everything at once, and
-/// of the pages the sample chooses those that are looked at.
+/// The frontier of a prefetch decides what belongs to the site and may be asked for. It hands out everything
+/// at once, and of the pages the sample chooses those that are looked at.
 package struct PlanRun {
     private let plan: CrawlPlan
     private let loop: FetchLoop
@@ -82,7 +82,9 @@ package struct PlanRun {
 
     /// For a sample no time passes.
     @discardableResult
-    private mutating func apply(_ event: Frontier.Event) -> [Frontier.Action] { frontier.apply(event, now: .zero) }
+    private mutating func apply(_ event: Frontier.Event) -> [Frontier.Action] {
+        frontier.apply(event, now: .zero)
+    }
 
     /// Everything that is due, in the order in which it was discovered.
     private mutating func takeDue(_ interruption: Interruption) throws(CrawlError) -> [UInt32] {
@@ -114,7 +116,9 @@ package struct PlanRun {
         var number = first
         while let result = try result(of: request(number), interruption) {
             apply(.connected(number, from: result.exchange?.reach ?? .publicNetwork))
-            guard case .response(let response) = result.outcome else { return apply(failure: result, of: number) }
+            guard case .response(let response) = result.outcome else {
+                return apply(failure: result, of: number)
+            }
             if let redirect = Redirect(response.status, response.fields, from: frontier.url(number)) {
                 response.body.discard()
                 apply(.redirected(number, .init(target: redirect.url)))
@@ -204,7 +208,8 @@ package struct PlanRun {
         var request = request(number)
         request.method = "HEAD"
         for _ in 0...Self.mostRedirects {
-            guard let result = try result(of: request, interruption), case .response(let answer) = result.outcome
+            guard let result = try result(of: request, interruption),
+                case .response(let answer) = result.outcome
             else { return nil }
             answer.body.discard()
             guard let redirect = Redirect(answer.status, answer.fields, from: request.url) else {
@@ -236,7 +241,8 @@ package struct PlanRun {
                         body: body, from: result.exchange?.reach ?? .publicNetwork)
                 }
             }
-            guard case .ask(.robots(_, let further, let reach))? = apply(.robots(host: host, answer)).first else {
+            guard case .ask(.robots(_, let further, let reach))? = apply(.robots(host: host, answer)).first
+            else {
                 return
             }
             request.url = further

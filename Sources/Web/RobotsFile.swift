@@ -397,7 +397,8 @@ struct RobotsPattern: Sendable {
     }
 }
 
-/// Whether a word to robots is kept: pages that robots.txt forbids are not fetched, pages that say `noindex` not stored.
+/// Whether a word to robots is kept: pages that robots.txt forbids are not fetched, pages that say `noindex`
+/// not stored.
 public enum RobotsPolicy: String, Sendable, CaseIterable {
     case obey, ignore
 }

@@ -3,11 +3,12 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Everything that a crawl has discovered, and what it does next. A pure value: what happened and the time go in, what
-/// to do comes out.
+/// Everything that a crawl has discovered, and what it does next. A pure value: what happened and the time go
+/// in, what to do comes out.
 ///
-/// `apply` takes what happened, `next` says what to ask for; both may be called again at once. What the frontier knows
-/// stands in a `FrontierCore`, which has several files: only this one can reach it, and so nobody else changes it.
+/// `apply` takes what happened, `next` says what to ask for; both may be called again at once. What the
+/// frontier knows stands in a `FrontierCore`, which has several files: only this one can reach it, and so
+/// nobody else changes it.
 struct Frontier: Sendable {
     private var core: FrontierCore
 
@@ -18,8 +19,8 @@ struct Frontier: Sendable {
     /// What to ask for now; nil when every host is busy, enough runs, or nothing is left.
     mutating func next(now: Duration) -> Task? { core.next(now: now) }
 
-    /// Takes what happened, and gives what is to be done about it at once, in this order. All links of a page come as one
-    /// event.
+    /// Takes what happened, and gives what is to be done about it at once, in this order. All links of a page
+    /// come as one event.
     ///
     /// - Parameter now: An earlier time than one before counts as that one.
     @discardableResult
@@ -74,21 +75,21 @@ extension Frontier {
         case guide(WebURL)
         /// It is needed, whoever says so.
         case requisite(WebURL, isStart: Bool)
-        /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if there is no
-        /// such thing, nothing is missing.
+        /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
+        /// there is no such thing, nothing is missing.
         case miss(WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil)
 
         /// So much came over the network.
         case received(byteCount: Int)
-        /// Whether its host takes many requests on one connection, and from where its answer came, which says where its
-        /// links may lead.
+        /// Whether its host takes many requests on one connection, and from where its answer came, which says
+        /// where its links may lead.
         case connected(UInt32, from: Reach, multiplexes: Bool = false)
         /// It was answered with what it is.
         case succeeded(UInt32, after: Duration? = nil)
         /// An earlier visit has it: its host was not asked.
         case recalled(UInt32)
-        /// Its answer leads elsewhere. Gives `keep` or `discard`, or neither as long as nobody knows whether a login is
-        /// there.
+        /// Its answer leads elsewhere. Gives `keep` or `discard`, or neither as long as nobody knows whether
+        /// a login is there.
         case redirected(UInt32, Redirection)
         /// - Parameter hadBegun: an answer came, and broke off: the host is there.
         case failed(
@@ -106,7 +107,8 @@ extension Frontier {
         case askedByOrigin(UInt32)
         /// It is looked into whether it is a login.
         case scanning(UInt32)
-        /// It was read, with all that it links to. Gives `record`, and what becomes of redirects that led there.
+        /// It was read, with all that it links to. Gives `record`, and what becomes of redirects that led
+        /// there.
         ///
         /// - Parameter wasHeld: should it be a login, an earlier visit has a page in its place.
         case scanned(ScanResult, wasHeld: Bool = false)
@@ -115,7 +117,8 @@ extension Frontier {
         /// - Parameter isLeftOut: it asks not to be kept.
         case linked(UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool)
 
-        /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a redirect.
+        /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
+        /// redirect.
         case robots(host: Int, RobotsAnswer)
         /// What the host answered to what it cannot have; nil when it did not answer.
         case probed(host: Int, SoftNotFound.Answer?)
@@ -197,7 +200,8 @@ extension Frontier {
         var followsLinks = true
         /// Strings of scripts that may be links are tried.
         var followsGuesses = true
-        /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+        /// How long hosts that have never answered are waited for when all else is done; nil for as long as
+        /// it takes.
         var patience: Duration?
     }
 
@@ -251,14 +255,16 @@ extension Frontier {
     /// Nothing runs and nothing will.
     var isDone: Bool { core.isDone }
 
-    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped the crawl.
+    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
+    /// the crawl.
     var isOutOfTime: Bool { core.isOutOfTime }
 
-    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the end; nil when
-    /// nothing waits.
+    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the
+    /// end; nil when nothing waits.
     var nextDue: Duration? { core.nextDue }
 
-    /// Whether nobody is waited for any longer. That something is due may only mean that it is time to look again.
+    /// Whether nobody is waited for any longer. That something is due may only mean that it is time to look
+    /// again.
     func isOutOfPatience(now: Duration) -> Bool { core.endOfPatience(at: now).map { $0 <= now } ?? false }
 
     /// The limit that ended the crawl, or kept pages out.
@@ -290,7 +296,8 @@ extension Frontier {
         let record = core.records[Int(number)]
         return Entry(
             number: number, referrer: record.referrer == FrontierCore.Record.nobody ? nil : record.referrer,
-            isStart: record.flags.contains(.isStart), role: record.role, isGuess: record.flags.contains(.isGuess),
+            isStart: record.flags.contains(.isStart), role: record.role,
+            isGuess: record.flags.contains(.isGuess),
             isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
             state: core.state(number), attempts: Int(record.attempts), depth: Int(record.depth))
     }
@@ -327,8 +334,8 @@ extension Frontier {
     /// Whether a page goes if it asks not to be kept: a person asked for a start.
     func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
 
-    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start, which is
-    /// what others are compared with.
+    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
+    /// which is what others are compared with.
     func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
 
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.

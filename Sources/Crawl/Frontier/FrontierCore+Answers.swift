@@ -56,12 +56,16 @@ extension FrontierCore {
     }
 
     /// What was discovered from a number on is what the page was the first to link to.
-    private mutating func read(_ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool) {
+    private mutating func read(
+        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool
+    ) {
         doubt(number, print, saysNotFound: saysNotFound)
         let new = (first..<UInt32(records.count)).lazy
         // What leads away from the site is no part of a place without an end.
-        let pages = new.filter { [records] in records[Int($0)].role == .page && records[Int($0)].state != .skipped }
-            .map { [urls] in urls.url($0) ?? .blank }
+        let pages = new.filter { [records] in
+            records[Int($0)].role == .page && records[Int($0)].state != .skipped
+        }
+        .map { [urls] in urls.url($0) ?? .blank }
         let bringsMore = new.contains { [records] in records[Int($0)].role == .requisite }
         traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
     }
@@ -85,7 +89,9 @@ extension FrontierCore {
     }
 
     /// Its answer was a redirect, which leads somewhere or fails.
-    private mutating func ended(_ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?) {
+    private mutating func ended(
+        _ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?
+    ) {
         if isRecalled { recalledWithoutEnd(number) } else { answered(number, after: latency) }
         if let failure { fail(number, failure) } else { finish(number, .redirected) }
     }
@@ -128,7 +134,8 @@ extension FrontierCore {
         if failure.isObjection {
             runningCount -= 1
             let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
-            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
+            hosts[host].pace.objected(
+                after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
             place(host)
         } else if failure.isRefusal || failure.isOfConnection {
             runningCount -= 1
@@ -137,9 +144,13 @@ extension FrontierCore {
         } else {
             answered(number, after: latency)
         }
-        if case .fetch(let reason) = failure, reason.kind == .unknownHost { return notFound(number, failure, host) }
+        if case .fetch(let reason) = failure, reason.kind == .unknownHost {
+            return notFound(number, failure, host)
+        }
         // While it was asked for, somebody led there who may lead further.
-        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 { return enqueue(number) }
+        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 {
+            return enqueue(number)
+        }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
@@ -173,7 +184,8 @@ extension FrontierCore {
 
     private static let lookupPause: Duration = .seconds(2)
 
-    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being waited for.
+    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being
+    /// waited for.
     mutating func lookUpLostNow() {
         let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
         guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
@@ -202,7 +214,8 @@ extension FrontierCore {
         // Perhaps what looked like the name of a session was more than that.
         let record = records[Int(number)]
         let referrer = record.referrer == Record.nobody ? nil : record.referrer
-        discover(url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
+        discover(
+            url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
         records[Int(number)].flags.insert(.isGuess)
     }
 
@@ -219,8 +232,8 @@ extension FrontierCore {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }
 
-    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and what waits for one
-    /// that knows the user no longer is not asked for.
+    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and
+    /// what waits for one that knows the user no longer is not asked for.
     private mutating func giveUp(_ host: Int, _ failure: Failure) {
         var lost: [UInt32] = []
         retries.removeAll { number in
@@ -248,8 +261,8 @@ extension FrontierCore {
 }
 
 extension FrontierCore {
-    /// A redirect of a page leads to something of which nobody has seen yet whether it is a login: until then it is
-    /// neither kept nor discarded.
+    /// A redirect of a page leads to something of which nobody has seen yet whether it is a login: until then
+    /// it is neither kept nor discarded.
     mutating func redirected(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
         guard follow(redirection, of: number) else { return [.discard(number)] }
         guard !redirection.isRecalled, opensBySession(number), let target = openTarget(of: number) else {
@@ -265,7 +278,8 @@ extension FrontierCore {
         let wasHeld: Bool
     }
 
-    /// True when the redirect leads somewhere: one that does not is a failure, and takes no good copy's place.
+    /// True when the redirect leads somewhere: one that does not is a failure, and takes no good copy's
+    /// place.
     private mutating func follow(_ redirection: Frontier.Redirection, of number: UInt32) -> Bool {
         let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
         let record = records[Int(number)]
@@ -339,14 +353,16 @@ extension FrontierCore {
         return false
     }
 
-    /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
+    /// The start leads to another host: the site is there, and pages there that were skipped are of the site
+    /// after all.
     private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isOwn = true
         guard scope.startMoved(from: moved, to: url(number)) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
-            case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain): admit(skipped, url(skipped))
+            case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain):
+                admit(skipped, url(skipped))
             default: break
             }
         }
@@ -357,7 +373,8 @@ extension FrontierCore {
 extension FrontierCore {
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
     func opensBySession(_ number: UInt32) -> Bool {
-        options.hasSession && records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
+        options.hasSession && records[Int(number)].role == .page
+            && !records[Int(number)].flags.contains(.isStart)
     }
 
     func target(of number: UInt32) -> UInt32? {
@@ -376,7 +393,9 @@ extension FrontierCore {
 
     /// It was seen what a page is that redirects lead to: they are kept, unless it is a login.
     private mutating func settleRedirects(to number: UInt32, login: String?, _ actions: inout [Action]) {
-        guard !openRedirects.isEmpty, let redirects = openRedirects.removeValue(forKey: number) else { return }
+        guard !openRedirects.isEmpty, let redirects = openRedirects.removeValue(forKey: number) else {
+            return
+        }
         for redirect in redirects {
             if let login {
                 refuseLogin(redirect.number, at: login, wasHeld: redirect.wasHeld)
@@ -388,8 +407,8 @@ extension FrontierCore {
         }
     }
 
-    /// What leads to nothing that came is kept as it is, but for what leads to where nothing was asked, since the session
-    /// had ended.
+    /// What leads to nothing that came is kept as it is, but for what leads to where nothing was asked, since
+    /// the session had ended.
     mutating func settleRedirects() -> [Action] {
         var actions: [Action] = []
         // That one is lost may have another lost that led to it.
@@ -440,7 +459,8 @@ extension FrontierCore {
         let target = url(number)
         switch state(number) {
         case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
-        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)): return target.href
+        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)):
+            return target.href
         default: return logins.contains(number) ? target.href : nil
         }
     }
@@ -460,8 +480,8 @@ extension FrontierCore {
 }
 
 extension FrontierCore {
-    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there. A start is
-    /// never doubted.
+    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there.
+    /// A start is never doubted.
     private mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
         let record = records[Int(number)]
         guard record.role == .page else { return }
@@ -475,8 +495,8 @@ extension FrontierCore {
         judgeSuspects(of: host)
     }
 
-    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start, which is
-    /// what others are compared with.
+    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
+    /// which is what others are compared with.
     func wantsWords(of number: UInt32) -> Bool {
         let record = records[Int(number)]
         return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts

@@ -100,7 +100,8 @@ extension FrontierCore {
         records.append(
             Record(
                 host: UInt32(host), referrer: referrer ?? Record.nobody,
-                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role, mayReach: reach,
+                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
+                mayReach: reach,
                 redirects: redirects))
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteReach(reach, of: host)
@@ -182,8 +183,8 @@ extension FrontierCore {
         return scope.verdict(on: url, as: .requisite)
     }
 
-    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000 sitemaps, of its own
-    /// host, and no other index; one level more is common, and forgiven to so many.
+    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000
+    /// sitemaps, of its own host, and no other index; one level more is common, and forgiven to so many.
     private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
         var (level, next) = (0, record)
         while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
@@ -197,7 +198,8 @@ extension FrontierCore {
         {
             return reason
         }
-        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1] else {
+        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1]
+        else {
             return .nestedSitemap
         }
         sitemaps[level, default: 0] += 1
@@ -266,15 +268,16 @@ extension FrontierCore {
 
 /// What pages ask of crawlers.
 extension FrontierCore {
-    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is skipped until
-    /// somebody else leads there.
+    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is
+    /// skipped until somebody else leads there.
     mutating func discoverUnfollowed(_ url: WebURL, by finder: UInt32) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
         let (depth, reach) = (records[Int(finder)].depth, records[Int(finder)].reach)
         records.append(
             Record(
-                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1, flags: [],
+                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
+                flags: [],
                 role: .page, mayReach: reach, redirects: 0))
         switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
         // What is no page of the site is none by whatever link.
@@ -284,7 +287,8 @@ extension FrontierCore {
         return number
     }
 
-    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were discovered now.
+    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were
+    /// discovered now.
     mutating func followAfterAll(_ number: UInt32, by finder: UInt32?) {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
@@ -335,16 +339,17 @@ extension FrontierCore {
         }
     }
 
-    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a style sheet or
-    /// a script in that of the document that needs it. What else a person goes to is a document too.
+    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a
+    /// style sheet or a script in that of the document that needs it. What else a person goes to is a
+    /// document too.
     mutating func note(_ format: BodyFormat?, of number: UInt32) {
         let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
         if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
     }
 
-    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where redirects have led
-    /// over so many that browsers would say `null` (Fetch, section 4.4: a redirect from another origin than the document's
-    /// to yet another one taints it).
+    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where
+    /// redirects have led over so many that browsers would say `null` (Fetch, section 4.4: a redirect from
+    /// another origin than the document's to yet another one taints it).
     func origin(askingFor number: UInt32) -> String? {
         var (first, ways) = (number, [url(number).origin])
         while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
@@ -409,7 +414,9 @@ extension FrontierCore {
         let waiting = hosts[host].atGate
         hosts[host].atGate = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
-        for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, mayReach: hosts[host].mayReach) }
+        for sitemap in hosts[host].gate?.sitemaps ?? [] {
+            startGuide(sitemap, mayReach: hosts[host].mayReach)
+        }
     }
 }
 

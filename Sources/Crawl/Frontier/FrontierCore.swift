@@ -1,11 +1,11 @@
 internal import Fetch
 internal import Web
 
-/// What a `Frontier` knows, and by what it decides. It has several files, all of whose members are open to each other;
-/// no other type holds one.
+/// What a `Frontier` knows, and by what it decides. It has several files, all of whose members are open to
+/// each other; no other type holds one.
 ///
-/// Its hosts stand in a line, wait for a time, or stand aside until an answer comes, so that what is next is found
-/// without looking at all of them.
+/// Its hosts stand in a line, wait for a time, or stand aside until an answer comes, so that what is next is
+/// found without looking at all of them.
 struct FrontierCore: Sendable {
     typealias Options = Frontier.Options
     typealias Role = Frontier.Role
@@ -54,7 +54,8 @@ struct FrontierCore: Sendable {
     private var stopped: Duration?
     /// Why no further page starts, or nothing at all.
     private(set) var limit: CrawlLimits.Reached?
-    /// Whom an entry leads to, where the depth counts: a shorter way to a page is one to what it leads to as well.
+    /// Whom an entry leads to, where the depth counts: a shorter way to a page is one to what it leads to as
+    /// well.
     var ways = DepthWays()
     /// How the first link to an entry was written, where that names a session as well.
     var unstripped: [UInt32: WebURL] = [:]
@@ -99,7 +100,8 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped the crawl.
+    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
+    /// the crawl.
     var isOutOfTime: Bool {
         switch limit {
         case .time: true
@@ -108,8 +110,8 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the end; nil when
-    /// nothing waits.
+    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the
+    /// end; nil when nothing waits.
     var nextDue: Duration? {
         if isStopped { return stopped.map { $0 + Self.longestEnd } }
         let dues = [retries.next, pauses.next, gates.next, options.limits.time, endOfPatience(at: now)]
@@ -127,13 +129,16 @@ struct FrontierCore: Sendable {
 
     /// What is needed, whoever says so.
     mutating func startRequisite(_ url: WebURL, isStart: Bool = false) {
-        discover(url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [])
+        discover(
+            url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [])
     }
 
     /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
     ///
     /// - Parameter origin: of the document that asked for it by CORS.
-    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil) {
+    mutating func startGuess(
+        _ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil
+    ) {
         let number = discover(
             url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
             flags: origin == nil ? .isGuess : [.isGuess, .isCORS], mayReach: mayReach)
@@ -203,7 +208,9 @@ struct FrontierCore: Sendable {
         return nil
     }
 
-    private func mayStart(_ host: Int) -> Bool { options.isUnpaced || hosts[host].pace.mayStart(now: now) > 0 }
+    private func mayStart(_ host: Int) -> Bool {
+        options.isUnpaced || hosts[host].pace.mayStart(now: now) > 0
+    }
 
     /// Puts a host with something queued where it will be found in time.
     mutating func place(_ host: Int) {
@@ -217,8 +224,8 @@ struct FrontierCore: Sendable {
         }
     }
 
-    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here; with no page left to
-    /// ask for, no list of pages is either.
+    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here; with no
+    /// page left to ask for, no list of pages is either.
     private mutating func popQueued(of host: Int) -> UInt32? {
         while let number = popFirst(of: host) {
             // One that was queued as a page and again as a requisite is fetched once.
@@ -263,7 +270,9 @@ struct FrontierCore: Sendable {
 
     mutating func enqueue(_ number: UInt32) {
         let host = Int(records[Int(number)].host)
-        if hosts[host].isClosed, let place = hosts[host].session.end { return fail(number, .sessionEnded(place)) }
+        if hosts[host].isClosed, let place = hosts[host].session.end {
+            return fail(number, .sessionEnded(place))
+        }
         let isNew = records[Int(number)].state != .queued
         records[Int(number)].state = .queued
         if options.hasSession, records[Int(number)].redirects > 0 {
@@ -295,7 +304,8 @@ struct FrontierCore: Sendable {
 
 /// Hosts that never answer are not waited for when all else is done.
 extension FrontierCore {
-    /// When nobody waits any longer; nil while something else is under way or due, and where everybody has answered.
+    /// When nobody waits any longer; nil while something else is under way or due, and where everybody has
+    /// answered.
     func endOfPatience(at time: Duration) -> Duration? {
         guard let patience = options.patience, silentHostCount > 0, !isStopped else { return nil }
         // Whoever has just answered is likely to answer again: looking at all hosts can wait.
@@ -318,9 +328,11 @@ extension FrontierCore {
     /// What was asked of silent hosts, and what waits for them, failed. Gives all of it.
     mutating func loseSilentHosts() -> [UInt32] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
-        let failure = FetchFailure(.timeout, "nothing was answered, and for \(time) (--patience) all else was done")
+        let failure = FetchFailure(
+            .timeout, "nothing was answered, and for \(time) (--patience) all else was done")
         var lost: [UInt32] = []
-        for number in records.indices where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
+        for number in records.indices
+        where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
             if records[number].state == .queued { changeQueued(of: Int(records[number].host), by: -1) }
             lost.append(UInt32(number))
             fail(UInt32(number), .fetch(failure))
@@ -385,7 +397,9 @@ extension FrontierCore {
             let (one, two) = (left.running + left.queued, right.running + right.queued)
             return one != two ? one > two : left.name < right.name
         }
-        if figures.hosts.count > Self.mostHosts { figures.hosts.removeLast(figures.hosts.count - Self.mostHosts) }
+        if figures.hosts.count > Self.mostHosts {
+            figures.hosts.removeLast(figures.hosts.count - Self.mostHosts)
+        }
         return figures
     }
 

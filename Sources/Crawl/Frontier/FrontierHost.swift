@@ -81,11 +81,12 @@ extension FrontierCore {
         /// Pages and the lists of them take turns.
         private mutating func popPage() -> UInt32? {
             isGuidesTurn.toggle()
-            return isGuidesTurn ? guides.popFirst() ?? pages.popFirst() : pages.popFirst() ?? guides.popFirst()
+            return isGuidesTurn
+                ? guides.popFirst() ?? pages.popFirst() : pages.popFirst() ?? guides.popFirst()
         }
 
-        /// The one that tells most of whose fault it is that others failed: what is no suspect, else what came last, for
-        /// what fails often comes together, and what was not tried before.
+        /// The one that tells most of whose fault it is that others failed: what is no suspect, else what
+        /// came last, for what fails often comes together, and what was not tried before.
         mutating func popTelling(isSuspect: (UInt32) -> Bool, isFresh: (UInt32) -> Bool) -> UInt32? {
             if let first = requisites.first, !isSuspect(first) { return requisites.popFirst() }
             if let first = pages.first, !isSuspect(first) { return pages.popFirst() }
@@ -102,9 +103,9 @@ extension FrontierCore {
 
 /// Watches the pages of one host for the end of the session that opened them.
 ///
-/// That a page asks for a login says little: a part of the site may never have been open. That one which came asks for it
-/// now says that the session has ended. Pages of an earlier visit are such, and of this one those that came are asked for
-/// once more, one at a time: a page like the one that asks first.
+/// That a page asks for a login says little: a part of the site may never have been open. That one which came
+/// asks for it now says that the session has ended. Pages of an earlier visit are such, and of this one those
+/// that came are asked for once more, one at a time: a page like the one that asks first.
 struct SessionWatch: Sendable {
     /// Where a login was shown when the session had ended.
     private(set) var end: String?
@@ -248,8 +249,8 @@ struct TimedQueue: Sendable {
     }
 }
 
-/// What waits, by kin: first in, first out, until one kin has had many turns; then those that had fewer go first, so that
-/// ever new pages of one kind never keep the others waiting.
+/// What waits, by kin: first in, first out, until one kin has had many turns; then those that had fewer go
+/// first, so that ever new pages of one kind never keep the others waiting.
 struct FairQueue: Sendable {
     private struct Group: Sendable {
         var numbers = WorkQueue()
@@ -261,7 +262,8 @@ struct FairQueue: Sendable {
         var level: Int { Int.bitWidth - (started / FairQueue.turnsInOrder).leadingZeroBitCount }
     }
 
-    /// The first one is of those whose kin is small: thousands of kins with a page each are no more than one with thousands.
+    /// The first one is of those whose kin is small: thousands of kins with a page each are no more than one
+    /// with thousands.
     private var groups = [Group()]
     private var places: [UInt64: Int] = [:]
     /// How many of a kin came that has no group yet.

@@ -43,7 +43,8 @@ extension FrontierCore {
         /// From where its answer came, and from where those who link to it came.
         var reach = Reach.publicNetwork
         var mayReach: Reach
-        /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many refreshes.
+        /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many
+        /// refreshes.
         var chain: UInt8 = 0
         /// How many redirects led here.
         let redirects: UInt8
@@ -60,7 +61,8 @@ struct URLTable: Sendable {
     private var chunks: [[UInt8]] = []
     /// Chunk, offset and length of each text: 20, 24 and 20 bits.
     private var places: [UInt64] = []
-    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half full.
+    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half
+    /// full.
     private var slots = [UInt32](repeating: 0, count: 1024)
 
     var count: Int { places.count }
@@ -109,7 +111,9 @@ struct URLTable: Sendable {
         places.append(UInt64(chunks.count - 1) << 44 | UInt64(offset) << 20 | UInt64(bytes.count))
     }
 
-    private func withBytes<Result>(_ number: UInt32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    private func withBytes<Result>(
+        _ number: UInt32, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
         let place = places[Int(number)]
         let start = Int(place >> 20 & 0xFF_FFFF)
         return chunks[Int(place >> 44)].withUnsafeBufferPointer { chunk in
@@ -148,7 +152,8 @@ struct URLTable: Sendable {
     }
 }
 
-/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of entries.
+/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of
+/// entries.
 struct ReasonTable: Sendable {
     private var reasons: [SkipReason] = []
     private var places: [SkipReason: UInt16] = [:]
@@ -179,7 +184,8 @@ struct DepthWays: Sendable {
 
     struct Target: Sendable, Equatable {
         let number: UInt32
-        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what leads there.
+        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what
+        /// leads there.
         let distance: UInt16
     }
 
@@ -211,7 +217,9 @@ extension FrontierCore {
 
     func isMiss(_ number: UInt32) -> Bool {
         var record = records[Int(number)]
-        while record.redirects > 0, record.referrer != Record.nobody { record = records[Int(record.referrer)] }
+        while record.redirects > 0, record.referrer != Record.nobody {
+            record = records[Int(record.referrer)]
+        }
         return record.referrer == Record.nobody && record.flags.contains(.isGuess)
     }
 }
