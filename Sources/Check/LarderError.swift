@@ -24,6 +24,8 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case base
         /// `ServeOptions.root`.
         case root
+        /// `ProxyOptions.login`.
+        case proxyLogin
         /// To say what the name is that was given, one of two or more.
         case pinKind([PinKind])
     }

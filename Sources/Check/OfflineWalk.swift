@@ -7,12 +7,17 @@ internal import System
 internal import Web
 
 /// Everything that a site's pages need, by the links that the store keeps. It belongs to the thread of its reader.
+///
+/// It goes by the decisions of a crawl: `Scope`, `LeftOut`, `RobotsRules`, `CacheRules`, `SessionEnd`. Its order is
+/// its own. A `Frontier` with the store as its source finds the same, and takes longer for it; and since hosts and
+/// kinds of pages take turns in it, the way that it finds to a page is not always a shortest one.
 struct OfflineWalk {
     private let reader: StoreReader
     private var scope: Scope
     private let obeysRobots: Bool
     private let manners: PageManners
     private let leftOut: LeftOut?
+    private let rules: CacheRules
     private var robots: [String: RobotsRules] = [:]
     private(set) var nodes: [OfflineNode] = []
     /// By the store's numbers of URLs; -1 where none is known.
@@ -39,6 +44,8 @@ struct OfflineWalk {
         obeysRobots = settings.obeysRobots
         manners = settings.manners
         leftOut = settings.leftOut
+        // They were read when they were stored; one that cannot be read now says nothing to a prefetch either.
+        rules = CacheRules(settings.rules.compactMap { try? CacheRules.Rule($0) })
     }
 
     /// - Parameters:
@@ -47,9 +54,9 @@ struct OfflineWalk {
     mutating func run(
         _ site: Site, start: [String], bundles: [(href: String, isRequired: Bool)], _ interruption: Interruption
     ) throws(StoreError) {
-        for start in start { hear(start, from: -1, depth: 0, isStart: true) }
+        for start in start { discover(start, from: -1, depth: 0, isStart: true) }
         for bundle in bundles {
-            hear(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
+            discover(bundle.href, from: -1, depth: 0, isRequisite: true, isGuess: !bundle.isRequired)
         }
         try goOn(interruption)
         // Pages that a sitemap named, and no other page.
@@ -61,7 +68,7 @@ struct OfflineWalk {
                 }
             }
         }
-        for other in others.sorted() { hear(other, from: -1, depth: 0) }
+        for other in others.sorted() { discover(other, from: -1, depth: 0) }
         try goOn(interruption)
     }
 
@@ -79,12 +86,12 @@ struct OfflineWalk {
     }
 
     @discardableResult
-    private mutating func hear(
+    private mutating func discover(
         _ href: String, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false,
         isStart: Bool = false
     ) -> Int {
         if let known = nodeOfHref[href] {
-            hearAgain(known, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            discoverAgain(known, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
             return known
         }
         nodes.append(
@@ -97,7 +104,7 @@ struct OfflineWalk {
     }
 
     /// What was left out may be wanted after all: a page needs it, it is no guess, or it is nearer than it was.
-    private mutating func hearAgain(_ number: Int, depth: Int, isRequisite: Bool, isGuess: Bool) {
+    private mutating func discoverAgain(_ number: Int, depth: Int, isRequisite: Bool, isGuess: Bool) {
         let node = nodes[number]
         let isNews = isRequisite && !node.isRequisite || !isGuess && node.isGuess || depth < node.depth
         guard isNews else { return }
@@ -108,7 +115,7 @@ struct OfflineWalk {
         case .ignored, .leftOut:
             nodes[number].state = .waiting
             enqueue(number)
-        case .redirects(let target): hearAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+        case .redirects(let target): discoverAgain(target, depth: depth, isRequisite: isRequisite, isGuess: isGuess)
         case .waiting, .held, .gone, .missing, .unlisted: break
         }
     }
@@ -144,6 +151,10 @@ struct OfflineWalk {
         if !node.isRequisite, !node.isStart {
             if let rule = try robotsRule(against: url) { return .leftOut("robots.txt says \(rule)") }
             if let reason = leftOut?.reason(for: url) { return .leftOut(reason) }
+            if let rule = rules.storageBan(for: url, nil) { return .leftOut(SkipReason.unstored(rule.text).name) }
+            if node.parent >= 0, nodes[node.parent].isOfSession, SessionEnd.isAt(url) {
+                return .leftOut(SkipReason.sessionEnd.name)
+            }
             if try isNofollowed(url) { return .leftOut("what links to it says nofollow") }
         }
         let doubt = manners.noindex == .obey && !node.isRequisite ? ", perhaps since it says noindex" : ""
@@ -151,13 +162,14 @@ struct OfflineWalk {
     }
 
     private func verdict(on url: WebURL, _ node: OfflineNode) -> ScopeVerdict {
-        if node.isStart { return scope.verdict(onStart: url) }
-        return node.isRequisite ? scope.verdict(onRequisite: url) : scope.verdict(onPage: url, depth: node.depth)
+        if node.isStart { return scope.verdict(on: url, as: .start) }
+        return scope.verdict(on: url, as: node.isRequisite ? .requisite : .page(depth: node.depth))
     }
 
     private mutating func visit(
         _ number: Int, _ response: StoredResponse, _ body: StoredBody
     ) throws(StoreError) {
+        nodes[number].isOfSession = response.flags.contains(.isPrivate)
         guard !response.flags.contains(.isPart) else {
             nodes[number].state = .missing("only a part of it is held")
             return
@@ -173,26 +185,26 @@ struct OfflineWalk {
         }
         nodes[number].state = .held(place)
         let depth = nodes[number].depth
-        for link in links.requisites { try hear(link, from: number, depth: depth, isRequisite: true) }
-        for link in links.guesses { try hear(link, from: number, depth: depth, isRequisite: true, isGuess: true) }
+        for link in links.requisites { try discover(link, from: number, depth: depth, isRequisite: true) }
+        for link in links.guesses { try discover(link, from: number, depth: depth, isRequisite: true, isGuess: true) }
         // Those were not followed from here.
         guard manners.nofollow == .ignore || !response.flags.contains(.saysNofollow) else { return }
-        for link in links.pages { try hear(link, from: number, depth: depth + 1) }
+        for link in links.pages { try discover(link, from: number, depth: depth + 1) }
     }
 
-    private mutating func hear(
+    private mutating func discover(
         _ link: Int64, from parent: Int, depth: Int, isRequisite: Bool = false, isGuess: Bool = false
     ) throws(StoreError) {
         let place = Int(link)
         if place < nodeOfNumber.count, nodeOfNumber[place] >= 0 {
-            return hearAgain(Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
+            return discoverAgain(Int(nodeOfNumber[place]), depth: depth, isRequisite: isRequisite, isGuess: isGuess)
         }
         guard let href = try reader.address(of: link) else { return }
         if place >= nodeOfNumber.count {
             nodeOfNumber.append(contentsOf: repeatElement(-1, count: place + 1 - nodeOfNumber.count))
         }
         nodeOfNumber[place] = Int32(
-            truncatingIfNeeded: hear(href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
+            truncatingIfNeeded: discover(href, from: parent, depth: depth, isRequisite: isRequisite, isGuess: isGuess))
     }
 
     private mutating func follow(_ number: Int, _ response: StoredResponse, from url: WebURL) {
@@ -202,7 +214,7 @@ struct OfflineWalk {
             return
         }
         let node = nodes[number]
-        let next = hear(
+        let next = discover(
             target.href, from: number, depth: node.depth, isRequisite: node.isRequisite, isGuess: node.isGuess)
         guard !leadsBack(next, to: number) else {
             nodes[number].state = .missing("its redirects lead back to it")
@@ -341,6 +353,8 @@ struct OfflineNode {
     var isRequisite: Bool
     var isGuess: Bool
     var isStart = false
+    /// It was fetched by somebody whom its server knows.
+    var isOfSession = false
     var state = State.waiting
 }
 

@@ -5,8 +5,8 @@ package import Web
 
 /// Finds what is held of bundles as they have to be. It belongs to one thread, as its reader does.
 ///
-/// Digests that the store knows are believed: the SHA-256 of a body is its key, and its MD5 is kept once computed. A body that
-/// somebody found damaged, or whose bytes are gone, is not held.
+/// Digests that the store knows are believed: the SHA-256 of a body is its key, and its MD5 is kept once
+/// computed. A body that somebody found damaged, or whose bytes are gone, is not held.
 package final class BundleShelf {
     private let reader: StoreReader
     private let provesBytes: Bool
@@ -23,8 +23,8 @@ package final class BundleShelf {
         damage = try DamageMarks(folder)
     }
 
-    /// What the address answered as the bundle has to be: what is shown or, where that is not so, the newest of any visit.
-    /// A redirect, where it leads to such a body.
+    /// What the address answered as the bundle has to be: what is shown or, where that is not so, the newest
+    /// of any visit. A redirect, where it leads to such a body.
     package func response(for url: WebURL, as bundle: Bundle) throws(StoreError) -> StoredResponse? {
         try response(for: url, as: bundle, redirects: 0)
     }
@@ -49,7 +49,8 @@ package final class BundleShelf {
     ) throws(StoreError) -> StoredResponse? {
         if let redirect = Redirect(response.status, HTTPFields(block: response.fields.utf8.span), from: url) {
             guard redirects < Self.mostRedirects, let target = redirect.url else { return nil }
-            return try self.response(for: target, as: bundle, redirects: redirects + 1) == nil ? nil : response
+            return try self.response(for: target, as: bundle, redirects: redirects + 1) == nil
+                ? nil : response
         }
         guard (200..<300).contains(response.status), var body = response.body else { return nil }
         guard try isFitting(&body, bundle) else { return nil }
@@ -59,7 +60,8 @@ package final class BundleShelf {
     }
 
     private func isFitting(_ body: inout StoredBody, _ bundle: Bundle) throws(StoreError) -> Bool {
-        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isThere(body), try !isDamaged(body) else {
+        guard let sha256 = Digest(.sha256, bytes: body.sha256), try reader.isThere(body), try !isDamaged(body)
+        else {
             return false
         }
         let digests = [sha256] + (body.md5.flatMap { Digest(.md5, bytes: $0) }.map { [$0] } ?? [])
@@ -83,8 +85,8 @@ package final class BundleShelf {
 }
 
 extension BodyContent {
-    /// The size, the digests that the bundle names, the SHA-256 under which the store keeps it, and the MD5 by which manifests
-    /// ask for it; in constant memory.
+    /// The size, the digests that the bundle names, the SHA-256 under which the store keeps it, and the MD5
+    /// by which manifests ask for it; in constant memory.
     package func measurement(for bundle: Bundle) throws(StoreError) -> Measurement {
         let meter = BundleMeter(bundle, and: [.sha256, .md5])
         try eachPiece { meter.update($0) }

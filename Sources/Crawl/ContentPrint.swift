@@ -7,8 +7,8 @@ struct ContentPrint: Sendable, Hashable {
     /// Nil when nobody looked at the words.
     let words: SimHash?
     let byteCount: Int
-    /// What it says beside its links, without all that has a figure in it: the same for pages that say nothing of their own.
-    /// Nil when nobody looked at the words.
+    /// What it says beside its links, without all that has a figure in it: the same for pages that say
+    /// nothing of their own. Nil when nobody looked at the words.
     let skeleton: UInt64?
 
     static let longestText = 1 << 20
@@ -23,8 +23,8 @@ struct ContentPrint: Sendable, Hashable {
         skeleton = nil
     }
 
-    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor styles. The
-    /// digest is one of the words in their order.
+    /// The words of a page: what stands between its tags, links left out thereby, and neither scripts nor
+    /// styles. The digest is one of the words in their order.
     init(text body: Span<UInt8>) {
         var reader = WordReader()
         body.withUnsafeBufferPointer { reader.read($0.prefix(Self.longestText)) }
@@ -42,8 +42,11 @@ struct ContentPrint: Sendable, Hashable {
     /// The same content but for a few words: a name, a date, the URL that was asked for.
     func isAlike(_ other: ContentPrint, differingBits: Int, differingSize: Double) -> Bool {
         if digest == other.digest { return true }
-        guard let words, let others = other.words, words.distance(to: others) <= differingBits else { return false }
-        return Double(abs(byteCount - other.byteCount)) <= Double(max(byteCount, other.byteCount)) * differingSize + 64
+        guard let words, let others = other.words, words.distance(to: others) <= differingBits else {
+            return false
+        }
+        let larger = Double(max(byteCount, other.byteCount))
+        return Double(abs(byteCount - other.byteCount)) <= larger * differingSize + 64
     }
 }
 
@@ -95,7 +98,9 @@ private struct WordReader {
             var at = end
             while let open = bytes[at...].firstIndex(of: UInt8(ascii: "<")) {
                 at = open + 1
-                if at < bytes.count, bytes[at] == UInt8(ascii: "/"), hasName(name, bytes[(at + 1)...]) { return open }
+                if at < bytes.count, bytes[at] == UInt8(ascii: "/"), hasName(name, bytes[(at + 1)...]) {
+                    return open
+                }
             }
             return bytes.count
         }
@@ -139,8 +144,8 @@ struct SimHash: Sendable, Hashable {
     /// How many bits differ, of 64. Texts that have nothing in common differ in about 32.
     func distance(to other: SimHash) -> Int { (bits ^ other.bits).nonzeroBitCount }
 
-    /// Counts for each bit in how many hashes it is set. It counts in bytes, eight bits at once, and carries over in
-    /// time.
+    /// Counts for each bit in how many hashes it is set. It counts in bytes, eight bits at once, and carries
+    /// over in time.
     struct Counter {
         private var small = SIMD8<UInt64>()
         private var inSmall = 0
@@ -150,7 +155,8 @@ struct SimHash: Sendable, Hashable {
         mutating func add(_ hash: UInt64) {
             for byte in 0..<8 {
                 // Each bit of the byte comes to stand in a byte of its own.
-                let spread = (hash >> UInt64(byte * 8) & 0xFF) &* 0x0101_0101_0101_0101 & 0x8040_2010_0804_0201
+                let spread =
+                    (hash >> UInt64(byte * 8) & 0xFF) &* 0x0101_0101_0101_0101 & 0x8040_2010_0804_0201
                 small[byte] &+= (spread &+ 0x7F7F_7F7F_7F7F_7F7F) >> 7 & 0x0101_0101_0101_0101
             }
             inSmall += 1
@@ -173,7 +179,8 @@ struct SimHash: Sendable, Hashable {
     }
 }
 
-/// Spreads numbers over all 64 bits, the same way in every run, where Swift's `Hasher` has a seed of its own in each.
+/// Spreads numbers over all 64 bits, the same way in every run, where Swift's `Hasher` has a seed of its own
+/// in each.
 enum Mixing {
     /// A permutation in which every bit of the number moves half of the bits.
     static func mix(_ number: UInt64) -> UInt64 {

@@ -6,7 +6,8 @@ internal import Synchronization
 package import System
 internal import Web
 
-/// Drives one prefetch: carries out what the frontier says, on the thread that calls `run`, which is libcurl's too.
+/// Drives one prefetch: asks for what the frontier says, and tells it what happened, on the thread that calls
+/// `run`, which is libcurl's too.
 package final class Crawl {
     let plan: CrawlPlan
     private let interruption: Interruption
@@ -19,7 +20,7 @@ package final class Crawl {
     /// Nil when the store has nothing that could be recalled.
     let recall: Recall?
     /// What is held of the URLs whose servers are being asked whether it still holds.
-    var asked: [UInt32: StoredResponse] = [:]
+    var validating: [UInt32: StoredResponse] = [:]
     /// How much was there of what is being resumed.
     var resumed: [UInt32: Int] = [:]
     /// What bodies have to be; of what redirects, at its target too.
@@ -27,10 +28,8 @@ package final class Crawl {
     /// What failed, while an earlier visit has it.
     var keptFromBefore: Set<UInt32> = []
     var partials: PartialShelf
-    /// Redirects of pages that wait for what is there, by where they lead; see `keepRedirect`.
-    var openRedirects: [UInt32: [(number: UInt32, head: NewResponse)]] = [:]
-    /// Pages that are being looked into.
-    var inScan: Set<UInt32> = []
+    /// What is stored of redirects as soon as the frontier says so.
+    var redirects: [UInt32: NewResponse] = [:]
     var scanning = 0
     var scanningByteCount = 0
     var lastProgress: Duration = .zero
@@ -69,7 +68,8 @@ package final class Crawl {
             self.writes = writes
             let folder = plan.folder
             let rules = plan.rules
-            let (manners, productToken, willStore) = (plan.sitePlan.manners, plan.productToken, plan.willStore)
+            let manners = plan.sitePlan.manners
+            let (productToken, willStore) = (plan.productToken, plan.willStore)
             let waker = loop.waker
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
@@ -87,30 +87,31 @@ package final class Crawl {
     package consuming func run() throws(CrawlError) -> CrawlReport {
         interruption.wakes(loop.waker)
         defer { interruption.forgets(loop.waker) }
-        if !plan.startsAtRequisites { for url in plan.start { frontier.start(url) } }
-        for url in plan.sitemaps { frontier.startGuide(url) }
-        for url in plan.requisites { frontier.startRequisite(url, isStart: plan.startsAtRequisites) }
-        for miss in plan.missed {
-            frontier.startGuess(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin)
-        }
         var failure: CrawlError?
         do throws(CrawlError) {
+            if !plan.startsAtRequisites { for url in plan.start { try apply(.start(url)) } }
+            for url in plan.sitemaps { try apply(.guide(url)) }
+            for url in plan.requisites { try apply(.requisite(url, isStart: plan.startsAtRequisites)) }
+            for miss in plan.missed {
+                try apply(
+                    .miss(miss.url, isPage: miss.isPage, mayReach: miss.mayReach, origin: miss.origin))
+            }
             for document in plan.documents { try keep(document) }
             try go()
         } catch {
             failure = error
         }
-        tellProgress(isEnding: true)
+        reportProgress(isEnding: true)
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
             for result in loop.abandon() { try keepPartial(of: result) }
-            try closeAll()
+            try apply(.ended)
             try findKept()
         } catch {
             failure = failure ?? error
         }
-        report.tell(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.count(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
         // There was nothing to ask for: what is held is what is wanted.
         if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
@@ -151,7 +152,9 @@ package final class Crawl {
                 report.isPublished = false
             }
         }
-        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else { return try writes.finish(ending) }
+        guard ending.isPublishing, plan.gate != nil || plan.refusesWalls else {
+            return try writes.finish(ending)
+        }
         let (visit, refused, plan) = (report.visit, report.refused, plan)
         // A gated run adds nothing to what is served, so that this one ends here.
         let passing = plan.gate == nil ? ending : .publish(now: now)
@@ -173,32 +176,23 @@ package final class Crawl {
             // What is held already is done at once: of that there may be much.
             while mayScanMore, !interruption.isRequested, let task = frontier.next(now: now) {
                 try start(task)
-                tellProgress()
+                reportProgress()
             }
             if frontier.isOutOfTime || frontier.isDone && scanning == 0 { return }
-            if scanning == 0, frontier.isOutOfPatience(now: now) { return try loseSilentHosts() }
+            if scanning == 0, frontier.isOutOfPatience(now: now) { return try apply(.patienceEnded) }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
-            tellProgress()
-        }
-    }
-
-    /// What an earlier visit has of them stays.
-    private func loseSilentHosts() throws(CrawlError) {
-        for number in frontier.loseSilentHosts() {
-            guard let recall else { continue }
-            if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
-                keptFromBefore.insert(number)
-            }
+            reportProgress()
         }
     }
 
     private func turn() throws(CrawlError) -> [FetchResult] {
         do throws(FetchFailure) {
             // With the scans backed up nothing may start, whatever is due; their results end the wait.
-            let due = mayScanMore ? frontier.nextRetry : nil
+            let due = mayScanMore ? frontier.nextDue : nil
             let wait = due.map { max(.zero, $0 - now) } ?? .seconds(60)
-            return try loop.turn(waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
+            return try loop.turn(
+                waitingAtMost: plan.progress == nil ? wait : min(wait, Self.progressInterval))
         } catch {
             throw .fetch(error)
         }
@@ -224,6 +218,33 @@ package final class Crawl {
 }
 
 extension Crawl {
+    /// Tells the frontier what happened, and does what it says.
+    func apply(_ event: Frontier.Event) throws(CrawlError) {
+        try carryOut(frontier.apply(event, now: now))
+    }
+
+    func carryOut(_ actions: [Frontier.Action]) throws(CrawlError) {
+        for action in actions {
+            switch action {
+            case .ask(let task): try start(task)
+            case .keep(let number): if let head = redirects.removeValue(forKey: number) { try keep(head) }
+            case .discard(let number): redirects[number] = nil
+            case .record(let links):
+                try storing { () throws(StoreError) in try writes.addWithoutWaiting(links) }
+            case .number(let numbers): recall?.number(numbers)
+            case .lost(let number): try noteIfKept(number)
+            }
+        }
+    }
+
+    /// What an earlier visit has of it stays.
+    func noteIfKept(_ number: UInt32) throws(CrawlError) {
+        guard let recall else { return }
+        if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
+            keptFromBefore.insert(number)
+        }
+    }
+
     func start(_ task: Frontier.Task) throws(CrawlError) {
         switch task {
         case .fetch(let number): try start(number)
@@ -237,49 +258,56 @@ extension Crawl {
     private func start(_ number: UInt32) throws(CrawlError) {
         let url = frontier.url(number)
         if let rule = plan.rules.storageBan(for: url, nil) {
-            frontier.recalled(number)
-            return frontier.drop(number, for: .unstored(rule.text))
+            return try apply(.unstored(number, rule: rule.text))
         }
         let isCORS = frontier.isCORS(number)
         let answer = try storing { () throws(StoreError) in
             try recall?.answer(
-                for: url, requiring: required[url], origin: frontier.origin(askingFor: number), isCORS: isCORS,
+                for: url, requiring: required[url], origin: frontier.origin(askingFor: number),
+                isCORS: isCORS,
                 now: Self.httpNow())
         }
         switch answer {
         case nil:
-            fetch(number, url, HTTPFields().naming(origin: isCORS ? frontier.origin(askingFor: number) : nil))
+            let origin = isCORS ? frontier.origin(askingFor: number) : nil
+            try fetch(number, url, HTTPFields().naming(origin: origin))
         case .load(let fields)?:
-            fetch(number, url, fields)
+            try fetch(number, url, fields)
         case .validate(let held, let fields)?:
-            asked[number] = held
-            // What is there of a newer version is gone on with: its own conditions tell whether it still fits.
+            validating[number] = held
+            // What is there of a newer version is gone on with: its own conditions tell whether it still
+            // fits.
             if let part = partials.take(url.href) {
-                fetch(
+                try fetch(
                     number, url, HTTPFields().naming(origin: fields["Origin"]), resume: PartialBody(part))
             } else {
-                fetch(number, url, fields)
+                try fetch(number, url, fields)
             }
         case .done(let held)?:
-            try recalled(number, url, held)
+            try recalled(number, url, held, isOfThisVisit: true)
         case .reuse(let held)?:
-            if try recalled(number, url, held) { try keep(number, held, fields: held.fields, fetched: held.fetched) }
+            try recalled(number, url, held, isOfThisVisit: false)
         }
     }
 
     /// What is required of an address is required of what it leads to.
     func passOn(_ url: WebURL, to target: WebURL?) {
-        if let target, let bundle = required[url], required[target] == nil { required.require(bundle, at: target) }
+        if let target, let bundle = required[url], required[target] == nil {
+            required.require(bundle, at: target)
+        }
     }
 
-    func fetch(_ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil) {
+    func fetch(
+        _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil
+    ) throws(CrawlError) {
         var request = FetchRequest(number: number, url: url, fields: fields)
         // To where it is redirected too.
-        if fields.contains("Origin") { frontier.becomeCORS(number) }
+        if fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
-        request.resume = resume ?? (asked[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
+        request.resume =
+            resume ?? (validating[number] == nil ? partials.take(url.href).map(PartialBody.init) : nil)
         if let part = request.resume { resumed[number] = part.byteCount }
         loop.start(request)
     }
@@ -291,57 +319,58 @@ extension Crawl {
         loop.start(request)
     }
 
-    /// Goes on from what is held without asking for it. False for what is not to be kept, and for a redirect that leads
-    /// nowhere.
-    @discardableResult
-    private func recalled(_ number: UInt32, _ url: WebURL, _ held: StoredResponse) throws(CrawlError) -> Bool {
-        frontier.came(number, from: held.flags.reach)
+    /// Goes on from what is held without asking for it. What this visit does not have yet it has from then
+    /// on, but for what is not to be kept, and for a redirect that leads nowhere.
+    private func recalled(
+        _ number: UInt32, _ url: WebURL, _ held: StoredResponse, isOfThisVisit: Bool
+    ) throws(CrawlError) {
+        try apply(.connected(number, from: held.flags.reach))
         if let redirect = Redirect(held.status, HTTPFields(block: held.fields.utf8.span), from: url) {
             passOn(url, to: redirect.url)
-            return frontier.redirected(number, to: redirect.url, isRecalled: true)
+            if !isOfThisVisit {
+                redirects[number] = response(number, held, fields: held.fields, fetched: held.fetched)
+            }
+            return try apply(.redirected(number, .init(target: redirect.url, isRecalled: true)))
         }
-        frontier.recalled(number)
-        return try follow(number, held)
+        try apply(.recalled(number))
+        if try follow(number, held), !isOfThisVisit {
+            try keep(response(number, held, fields: held.fields, fetched: held.fetched))
+        }
     }
 
-    /// The links of what is held, out of their lists: its body is looked into only where there are none. False when it is
-    /// not to be kept.
+    /// The links of what is held, out of their lists: its body is looked into only where there are none.
+    /// False when it is not to be kept.
     @discardableResult
-    func follow(_ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true) throws(CrawlError) -> Bool {
+    func follow(
+        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true
+    ) throws(CrawlError) -> Bool {
         guard let recall else { return true }
         let isLeftOut =
             mayLeaveOut && plan.sitePlan.manners.noindex == .obey && held.flags.contains(.saysNoindex)
             && frontier.mayBeLeftOut(number)
-        if held.flags.contains(.isSoftNotFound) { frontier.knowAsMissing(number) }
-        frontier.came(number, as: held.body?.format)
-        // Lists do not tell which of a sitemap's links is another sitemap, nor which link is marked.
+        try apply(
+            .held(number, format: held.body?.format, isSoftNotFound: held.flags.contains(.isSoftNotFound)))
+        // Lists do not say which of a sitemap's links is another sitemap, nor which link is marked.
         guard frontier.role(of: number) != .guide, plan.sitePlan.manners.nofollow != .links else {
-            scan(number, frontier.url(number), .held(held))
+            try scan(number, frontier.url(number), .held(held))
             return !isLeftOut
         }
-        let isLeft = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
-        let isListed = try storing { () throws(StoreError) in
-            try recall.eachLink(of: held) { heard, kind in
-                if kind.role == .page ? isLeft : isLeftOut { return }
-                frontier.foundAgain(heard, by: number, role: kind.role, isGuess: kind == .guess)
-            } new: { link in
-                var link = link
-                link.isNofollow = isLeft && link.role == .page
-                return isLeftOut && link.role != .page ? nil : frontier.found(link, by: number)
-            }
+        let isNofollow = plan.sitePlan.manners.nofollow == .pages && held.flags.contains(.saysNofollow)
+        let links = try storing { () throws(StoreError) in
+            try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: isLeftOut)
         }
-        if !isListed {
-            scan(number, frontier.url(number), .held(held))
-        } else if isLeftOut {
-            frontier.leaveOut(number)
+        if let links {
+            try apply(.linked(number, known: links.known, new: links.new, isLeftOut: isLeftOut))
+        } else {
+            try scan(number, frontier.url(number), .held(held))
         }
         return !isLeftOut
     }
 
-    /// Keeps in this visit what an earlier one has; `flags` are those of the request that confirmed it.
-    func keep(
+    /// For this visit, what an earlier one has; `flags` are those of the request that confirmed it.
+    func response(
         _ number: UInt32, _ held: StoredResponse, fields: String, fetched: Int64, flags: ResponseFlags = []
-    ) throws(CrawlError) {
+    ) -> NewResponse {
         var new = NewResponse(
             href: held.href, referrer: frontier.referrer(of: number)?.href, status: held.status,
             role: frontier.role(of: number).rawValue, fields: fields, fetched: fetched,
@@ -349,8 +378,13 @@ extension Crawl {
         new.number = number
         new.variant = held.variant
         new.type = held.type
-        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody)).union(flags)
-        try storing { () throws(StoreError) in try writes.addWithoutWaiting(new) }
+        new.flags = ResponseFlags(frontier.reach(of: number)).union(held.flags.intersection(.ofBody))
+        new.flags.formUnion(flags)
+        return new
+    }
+
+    func keep(_ response: NewResponse) throws(CrawlError) {
+        try storing { () throws(StoreError) in try writes.addWithoutWaiting(response) }
     }
 }
 
@@ -359,7 +393,8 @@ extension Crawl {
     func keep(_ document: CrawlPlan.Document) throws(CrawlError) {
         try storing { () throws(StoreError) in
             let body = try NewBody(
-                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: plan.folder)
+                .bytes(document.bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
+                in: plan.folder)
             var new = NewResponse(
                 href: document.href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
                 fields: document.fields.block, fetched: Self.secondsSinceEpoch(), body: .new(body))
@@ -369,16 +404,12 @@ extension Crawl {
         }
     }
 
-    /// What could not be had as it is required, or as somebody who is known, while something of it is held: that stays.
+    /// What could not be had as it is required, or as somebody who is known, while something of it is held:
+    /// that stays.
     func findKept() throws(CrawlError) {
-        guard !required.isEmpty || frontier.options.hasSession, let recall else { return }
-        for number in 0..<UInt32(frontier.records.count) {
-            guard case .failed(let failure) = frontier.state(number), !failure.isGone,
-                failure.isOfSession || required[frontier.url(number)] != nil
-            else { continue }
-            if try storing({ () throws(StoreError) in try recall.holds(frontier.url(number)) }) {
-                keptFromBefore.insert(number)
-            }
+        guard !required.isEmpty || plan.fetch.hasSession else { return }
+        for (number, failure) in frontier.failures where !failure.isGone {
+            if failure.isOfSession || required[frontier.url(number)] != nil { try noteIfKept(number) }
         }
     }
 
@@ -389,16 +420,23 @@ extension Crawl {
         case .failure(let failure) where failure.kind == .machine:
             throw .fetch(failure)
         case .failure(let failure):
-            frontier.robotsFailed(host: host, failure, now: now)
+            try apply(.robots(host: host, .failed(failure)))
         case .response(let response):
             let location = response.fields["Location"].flatMap { WebURL($0, base: result.url) }
-            let body = try storing { () throws(StoreError) in try response.body.beginning(RobotsGate.mostBytes) }
-            let next = frontier.robotsAnswered(
-                host: host, status: response.status, location: location, body: body.span, now: now)
+            let body = try storing { () throws(StoreError) in
+                try response.body.beginning(RobotsGate.mostBytes)
+            }
+            let actions = frontier.apply(
+                .robots(
+                    host: host,
+                    .answered(
+                        status: response.status, location: location, body: body,
+                        from: result.exchange?.reach ?? .publicNetwork)), now: now)
             if (200..<300).contains(response.status) {
                 // As any file that nobody looks into for links.
                 var job = ScanJob(
-                    number: result.number, url: result.url, role: .guide, referrer: nil, source: .fetched(response),
+                    number: result.number, url: result.url, role: .guide, referrer: nil,
+                    source: .fetched(response),
                     time: Self.secondsSinceEpoch())
                 job.flags = ResponseFlags(result)
                 job.sentFields = result.sentFields
@@ -408,9 +446,8 @@ extension Crawl {
             } else {
                 response.body.discard()
             }
-            guard let next else { return }
-            try keepRobotsRedirect(result, response)
-            ask(.robots(host), next, result.exchange?.reach ?? .publicNetwork)
+            if !actions.isEmpty { try keepRobotsRedirect(result, response) }
+            try carryOut(actions)
         }
     }
 
@@ -419,22 +456,22 @@ extension Crawl {
             href: result.url.href, referrer: nil, status: response.status, role: Frontier.Role.guide.rawValue,
             fields: response.fields.block, fetched: Self.secondsSinceEpoch(), body: .none)
         head.flags = ResponseFlags(result)
-        try storing { () throws(StoreError) in try writes.addWithoutWaiting(head) }
+        try keep(head)
     }
 
     /// What the host says about what it cannot have is remembered, and not kept.
     func probeFetched(_ result: FetchResult, of host: Int) throws(CrawlError) {
         guard let (response, text) = try looked(at: result, ContentPrint.longestText) else {
-            return frontier.probed(host: host, nil, now: now)
+            return try apply(.probed(host: host, nil))
         }
         let target = Redirect(response.status, response.fields, from: result.url)?.url
         let answer = SoftNotFound.Answer(
             status: response.status, target: target, content: ContentPrint(text: text.span))
-        frontier.probed(host: host, answer, now: now)
+        try apply(.probed(host: host, answer))
     }
 
-    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which nothing is
-    /// kept. Nil when none came.
+    /// What is asked for to learn something of its host: the answer with the beginning of its body, of which
+    /// nothing is kept. Nil when none came.
     func looked(
         at result: FetchResult, _ byteCount: Int
     ) throws(CrawlError) -> (response: FetchedResponse, text: [UInt8])? {
@@ -482,11 +519,11 @@ enum Errand: Equatable {
     }
 }
 
-/// What those hear who watch. Nothing of it is computed when nobody does.
+/// What those are given who watch. Nothing of it is computed when nobody does.
 extension Crawl {
     static let progressInterval: Duration = .milliseconds(100)
 
-    func tellProgress(isEnding: Bool = false) {
+    func reportProgress(isEnding: Bool = false) {
         guard let progress = plan.progress else { return }
         let now = now
         guard isEnding || now - lastProgress > Self.progressInterval else { return }
@@ -504,7 +541,7 @@ extension Crawl {
         progress(figures)
     }
 
-    func tell(_ result: FetchResult) {
+    func reportAnswer(_ result: FetchResult) {
         guard let answered = plan.answered else { return }
         var status: Int?
         var failure: String?

@@ -19,7 +19,8 @@ package struct CrawlPlan: Sendable {
     package var startsAtRequisites = false
     /// What requisites and pages link to is fetched as well.
     package var followsLinks = true
-    /// What bodies have to be. What is held so is not asked for, whatever the policy, and what does not match is not kept.
+    /// What bodies have to be. What is held so is not asked for, whatever the policy, and what does not match
+    /// is not kept.
     package var required = Requirements()
     /// What is kept with the visit without being asked for: it was had before the crawl began.
     package var documents: [Document] = []
@@ -27,15 +28,16 @@ package struct CrawlPlan: Sendable {
     package var fewestPages: Int?
     /// A visit that has a login in place of the site is not published.
     package var refusesWalls = false
-    /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not as it is
-    /// required, by URL.
+    /// Asked whether a complete visit, all of which is stored, may be published; with what came and was not
+    /// as it is required, by URL.
     package var gate: (@Sendable (_ visit: Int64, _ refused: [String: String]) throws(StoreError) -> Bool)?
     package var folder: StoreFolder
     package var fetch: FetchOptions
     /// What the store keeps of how the site is prefetched.
     package var sitePlan = SitePlan()
     package var limits = CrawlLimits()
-    /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+    /// How long hosts that have never answered are waited for when all else is done; nil for as long as it
+    /// takes.
     package var patience: Duration? = .seconds(10)
     package var scanThreads = 2
     /// The name by which robots.txt speaks to us; nil asks for none.
@@ -45,7 +47,8 @@ package struct CrawlPlan: Sendable {
     /// What becomes of what is held of the site already.
     package var policy = CachePolicy.revalidate
     package var rules = CacheRules()
-    /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for nothing.
+    /// Asked before a body is stored, on a thread that scans: gives what is stored in its place, nil for
+    /// nothing.
     package var willStore: WillStore?
     /// Told of the figures about ten times a second, on the crawl's thread.
     package var progress: (@Sendable (CrawlProgress) -> Void)?
@@ -71,11 +74,13 @@ package struct CrawlPlan: Sendable {
         /// The origin of the page that asked by CORS.
         package var origin: String?
 
-        /// Nil for what is no URL. The name of a mirror does not tell http from https: where the site starts does.
+        /// Nil for what is no URL. The name of a mirror does not tell http from https: where the site starts
+        /// does.
         package init?(_ miss: Miss, start: [WebURL] = []) {
             guard var url = WebURL(miss.href) else { return nil }
             if url.scheme == "https", case let own = start.filter({ $0.host == url.host }), !own.isEmpty,
-                own.allSatisfy({ $0.scheme == "http" }), let plain = WebURL("http" + url.href.dropFirst("https".count))
+                own.allSatisfy({ $0.scheme == "http" }),
+                let plain = WebURL("http" + url.href.dropFirst("https".count))
             {
                 url = plain
             }
@@ -118,7 +123,8 @@ package struct CrawlPlan: Sendable {
     /// Requests to one host at once.
     package var connectionsPerHost: Int { sitePlan.connectionsPerHost ?? 16 }
 
-    /// A visit has a jar of its own while it runs: some servers hand out a cookie, and lead back to where they look for it.
+    /// A visit has a jar of its own while it runs: some servers hand out a cookie, and lead back to where
+    /// they look for it.
     var fetchOfVisit: FetchOptions {
         var options = fetch
         options.connectionsPerHost = connectionsPerHost
@@ -132,8 +138,8 @@ package struct CrawlPlan: Sendable {
     var frontierOptions: Frontier.Options {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
-            productToken: productToken, hasSession: fetch.hasSession, followsGuesses: sitePlan.guesses,
-            patience: patience)
+            productToken: productToken, hasSession: fetch.hasSession, followsLinks: followsLinks,
+            followsGuesses: sitePlan.guesses, patience: patience)
     }
 }
 
@@ -182,8 +188,8 @@ public struct CrawlLimits: Sendable, Equatable {
         }
     }
 
-    /// Why nothing further may start; nil while something may. The number of pages is no such reason: what the pages
-    /// need that are there is still fetched, so that they are whole.
+    /// Why nothing further may start; nil while something may. The number of pages is no such reason: what
+    /// the pages need that are there is still fetched, so that they are whole.
     package func reasonToStop(_ usage: Usage) -> Reached? {
         if let time, usage.elapsed >= time { return .time(time) }
         if let byteCount, usage.byteCount >= byteCount { return .byteCount(byteCount) }

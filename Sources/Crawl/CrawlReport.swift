@@ -84,7 +84,8 @@ extension CrawlReport {
         tally.byteCount += result.wireByteCount
         switch result.outcome {
         case .failure: tally.failures += 1
-        case .response(let response): if response.status >= 500 || response.status == 429 { tally.failures += 1 }
+        case .response(let response):
+            if response.status >= 500 || response.status == 429 { tally.failures += 1 }
         }
         if let exchange = result.exchange {
             tally.version = exchange.version?.rawValue ?? tally.version
@@ -94,19 +95,19 @@ extension CrawlReport {
     }
 
     /// Counts what the frontier knows at the end.
-    mutating func tell(_ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool) {
+    mutating func count(_ frontier: Frontier, _ keptFromBefore: Set<UInt32>, isInterrupted: Bool) {
         var isAnyStartHeld = false
         self.isInterrupted = isInterrupted
         limit = frontier.limit
-        traps = frontier.traps.stopped
+        traps = frontier.traps
         lostSessions = frontier.lostSessions
-        for number in 0..<UInt32(frontier.records.count) {
-            let record = frontier.records[Int(number)]
-            switch frontier.state(number) {
+        for entry in frontier.entries {
+            let number = entry.number
+            switch entry.state {
             case .done:
-                isAnyStartHeld = isAnyStartHeld || record.flags.contains(.isStart)
-                switch record.role {
-                case .page where record.flags.contains(.isSoftNotFound):
+                isAnyStartHeld = isAnyStartHeld || entry.isStart
+                switch entry.role {
+                case .page where entry.isSoftNotFound:
                     missing.append(missing(number, .softNotFound, frontier, isKeptFromBefore: false))
                 case .page: pages += 1
                 case .requisite: requisites += 1
@@ -115,23 +116,24 @@ extension CrawlReport {
             case .redirected:
                 redirects += 1
             case .failed(.fetch(let failure)) where failure.kind == .refused && frontier.isMiss(number):
-                skipped.append(skipped(number, .refused(failure.detail), frontier))
+                skipped.append(skipped(entry, .refused(failure.detail), frontier))
             case .failed(let failure) where frontier.isMiss(number) && !failure.isAnswer:
                 unansweredMisses.insert(frontier.chain(to: number).first?.href ?? "")
-                missing.append(missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
-            case .failed(let failure) where failure.isOfSession && record.redirects > 0:
+                missing.append(
+                    missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
+            case .failed(let failure) where failure.isOfSession && entry.isRedirectTarget:
                 // What leads there is told.
                 break
-            case .failed where record.flags.contains(.isGuess):
+            case .failed where entry.isGuess:
                 wrongGuesses += 1
             case .failed(let failure):
                 missing.append(
                     missing(number, failure, frontier, isKeptFromBefore: keptFromBefore.contains(number)))
             case .skipped(let reason):
-                skipped.append(skipped(number, reason, frontier))
+                skipped.append(skipped(entry, reason, frontier))
             case .queued, .running, .waiting:
                 if let limit = frontier.limit {
-                    skipped.append(skipped(number, .limit(limit), frontier))
+                    skipped.append(skipped(entry, .limit(limit), frontier))
                 } else {
                     self.isInterrupted = true
                 }
@@ -143,10 +145,11 @@ extension CrawlReport {
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
 
-    private func skipped(_ number: UInt32, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
+    private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
         Skipped(
-            url: frontier.url(number), reason: reason, referrer: frontier.referrer(of: number),
-            isRequisite: frontier.role(of: number) == .requisite && !frontier.entry(number).isGuess)
+            url: frontier.url(entry.number), reason: reason,
+            referrer: entry.referrer.map { frontier.url($0) },
+            isRequisite: entry.role == .requisite && !entry.isGuess)
     }
 
     private func missing(
@@ -231,7 +234,7 @@ package struct CrawlAnswer: Sendable, Equatable {
         case page, requisite, guide
         /// A robots.txt.
         case robots
-        /// Something that no server can have, to hear how it says so.
+        /// Something that no server can have, to learn how it says so.
         case probe
     }
 

@@ -17,10 +17,10 @@ package struct Explanation: Sendable {
         robots: [UInt8]?, isMarkedNofollow: Bool = false
     ) throws(PatternMistake) {
         let scope = try Scope(start: start, options: options)
-        let verdict = start.contains(url) ? scope.verdict(onStart: url) : scope.verdict(onPage: url, depth: 0)
+        let verdict = scope.verdict(on: url, as: start.contains(url) ? .start : .page(depth: 0))
         let isLeft = isMarkedNofollow && verdict.isFollowed && !start.contains(url)
         asPage = isLeft ? .skipped(.nofollow) : verdict
-        asRequisite = scope.verdict(onRequisite: url)
+        asRequisite = scope.verdict(on: url, as: .requisite)
         guard let robots, !start.contains(url) else {
             self.robots = nil
             return
@@ -47,8 +47,12 @@ package struct LinkMarks {
     }
 
     /// True when all who link to it ask that it is not followed; not where nobody links to it.
-    package mutating func keepsFromFollowing(_ url: WebURL, linkedFrom hrefs: [String]) throws(StoreError) -> Bool {
-        guard manners.nofollow != .ignore, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else { return false }
+    package mutating func keepsFromFollowing(
+        _ url: WebURL, linkedFrom hrefs: [String]
+    ) throws(StoreError) -> Bool {
+        guard manners.nofollow != .ignore, !hrefs.isEmpty, hrefs.count <= Self.mostLookedInto else {
+            return false
+        }
         for href in hrefs {
             guard let page = try reader.response(for: href), let address = WebURL(href) else { return false }
             if try leads(page, at: address, to: url) { return false }
@@ -56,18 +60,23 @@ package struct LinkMarks {
         return true
     }
 
-    private mutating func leads(_ page: StoredResponse, at address: WebURL, to url: WebURL) throws(StoreError) -> Bool {
+    private mutating func leads(
+        _ page: StoredResponse, at address: WebURL, to url: WebURL
+    ) throws(StoreError) -> Bool {
         if page.flags.contains(.saysNofollow) { return false }
         guard manners.nofollow == .links, let body = page.body else { return true }
         let encoded = try reader.links(of: body)
         guard let bytes = try reader.content(of: body)?.load(),
-            let table = try LinkScanner().table(stored: encoded, form: body.form, { () throws(StoreError) in bytes })
+            let table = try LinkScanner().table(
+                stored: encoded, form: body.form, { () throws(StoreError) in bytes })
         else { return true }
         references.removeAll()
         let source = table.source(of: bytes.span) ?? bytes
         for occurrence in table.occurrences {
             references.append(occurrence, table.reference(occurrence, in: source.span).span)
         }
-        return references.resolve(against: address, table: table, manners).contains { $0.url == url && !$0.isNofollow }
+        return references.resolve(against: address, table: table, manners).contains {
+            $0.url == url && !$0.isNofollow
+        }
     }
 }

@@ -2,13 +2,13 @@ internal import Fetch
 
 /// How many requests one host gets at once, and when.
 ///
-/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and halves when
-/// the host refuses or fails. Where it had to give way it comes back step by step, more slowly each time, so that a
-/// host is not asked again and again for more than it wants to give. A host that does not answer at all is asked once
-/// in a while.
+/// It starts gently, doubles with each round of answers while nothing objects and the latency holds, and
+/// halves when the host refuses or fails. Where it had to give way it comes back step by step, more slowly
+/// each time, so that a host is not asked again and again for more than it wants to give. A host that does
+/// not answer at all is asked once in a while.
 ///
-/// A round is as many answers as run at once. What was asked before the last change for the worse says nothing about
-/// what holds since, and counts for nothing.
+/// A round is as many answers as run at once. What was asked before the last change for the worse says
+/// nothing about what holds since, and counts for nothing.
 struct HostPace: Sendable, Equatable {
     private(set) var limit: Int
     private(set) var runningCount = 0
@@ -72,8 +72,8 @@ struct HostPace: Sendable, Equatable {
         lastStart = now
     }
 
-    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the answer's first
-    /// byte; nil when nobody measured it.
+    /// The host answered, be it that there is no such thing. `latency` is the time from the start to the
+    /// answer's first byte; nil when nobody measured it.
     mutating func answered(after latency: Duration?, now: Duration) {
         runningCount -= 1
         guard isOfThisRound(latency, now: now) else { return }
@@ -90,13 +90,17 @@ struct HostPace: Sendable, Equatable {
         runningCount -= 1
     }
 
-    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks for. One that
-    /// does not count is the fault of an URL: less is asked for at once, and nothing is held back.
-    mutating func objected(after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration) {
+    /// The host refused (429, 503), failed, or could not be reached; `retryAfter` is what its answer asks
+    /// for. One that does not count is the fault of an URL: less is asked for at once, and nothing is held
+    /// back.
+    mutating func objected(
+        after latency: Duration?, retryAfter: Duration? = nil, counts: Bool = true, now: Duration
+    ) {
         runningCount -= 1
         if let retryAfter { pause(until: now + min(retryAfter, Self.longestPause)) }
         guard isOfThisRound(latency, now: now) else { return }
-        // Only the first one of a row tells how much was too much: a host that is gone says nothing about that.
+        // Only the first one of a row tells how much was too much: a host that is gone says nothing about
+        // that.
         if objectionsInARow == 0 {
             threshold = max(1, limit * 3 / 4)
             patience = min(patience * 2, Self.mostPatience)
@@ -106,7 +110,9 @@ struct HostPace: Sendable, Equatable {
         objectionsInARow += asksForTooLong ? Self.objectionsOfLongWait : 1
         cut(to: limit / 2, now: now)
         let pauses = objectionsInARow - Self.objectionsWithoutPause
-        if pauses > 0 { pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.longestOwnPause)) }
+        if pauses > 0 {
+            pause(until: now + min(Self.firstPause * (1 << min(pauses - 1, 16)), Self.longestOwnPause))
+        }
     }
 
     /// A distance between starts means one request at a time.
@@ -133,7 +139,8 @@ struct HostPace: Sendable, Equatable {
             patience = min(patience * 2, Self.mostPatience)
             cut(to: threshold, now: now)
         case .high:
-            // So little cannot be what makes it slow: it is slow, and that is what to compare with from now on.
+            // So little cannot be what makes it slow: it is slow, and that is what to compare with from now
+            // on.
             latency.accept()
             threshold = highest
             patience = 1
@@ -173,8 +180,8 @@ struct HostPace: Sendable, Equatable {
 
 /// Whose fault it is when a host objects: that of the URL, of its folder, or of the host.
 ///
-/// A fault is taken for the host's when a folder of which something was answered before shows it, or when the host has
-/// answered nothing yet; each URL counts once.
+/// A fault is taken for the host's when a folder of which something was answered before shows it, or when the
+/// host has answered nothing yet; each URL counts once.
 struct HostFaults: Sendable {
     /// Folders of which something was answered.
     private var healthy: Set<UInt64> = []
@@ -222,7 +229,9 @@ struct Latency: Sendable, Equatable {
 
     /// Twice the best is high, half as much again is raised.
     var judgement: Judgement {
-        guard let recent, let best, answers >= Self.answersToTell, recent > Self.negligible else { return .low }
+        guard let recent, let best, answers >= Self.answersToTell, recent > Self.negligible else {
+            return .low
+        }
         if recent > best * 2 { return .high }
         return recent * 2 > best * 3 ? .raised : .low
     }
@@ -248,8 +257,8 @@ struct Latency: Sendable, Equatable {
     }
 }
 
-/// When something that failed is asked for again: a little later each time, not all at the same moment, and not for
-/// ever.
+/// When something that failed is asked for again: a little later each time, not all at the same moment, and
+/// not for ever.
 struct RetryPlan: Sendable, Equatable {
     enum Decision: Sendable, Equatable {
         case again(after: Duration)
@@ -275,15 +284,15 @@ struct RetryPlan: Sendable, Equatable {
 
     /// The first one included.
     var attempts = 4
-    /// A name that cannot be found is looked up so many times: mostly there is no such name, sometimes the resolver is
-    /// not well.
+    /// A name that cannot be found is looked up so many times: mostly there is no such name, sometimes the
+    /// resolver is not well.
     var attemptsToFindHost = 2
     var firstDelay: Duration = .milliseconds(500)
     var longestDelay: Duration = .seconds(60)
 
-    /// What to do after the attempt with this number, counted from 1. `jitter` from 0 up to 1 spreads the delays:
-    /// between half of what doubles each time and the whole of it, and up to an eighth more than the Retry-After that
-    /// outweighs it.
+    /// What to do after the attempt with this number, counted from 1. `jitter` from 0 up to 1 spreads the
+    /// delays: between half of what doubles each time and the whole of it, and up to an eighth more than the
+    /// Retry-After that outweighs it.
     func decision(
         afterAttempt attempt: Int, of failure: Failure, retryAfter: Duration? = nil, jitter: Double
     ) -> Decision {
@@ -303,15 +312,16 @@ struct RetryPlan: Sendable, Equatable {
         case .status(408), .status(425), .status(429): attempts
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? attempts : 1
-        case .fetch(let failure): failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
-            .unasked:
+        case .fetch(let failure):
+            failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
+            .sessionEnded, .unasked:
             1
         }
     }
 
-    /// A number from 0 up to 1 that differs from entry to entry and from attempt to attempt, and is the same in every
-    /// run.
+    /// A number from 0 up to 1 that differs from entry to entry and from attempt to attempt, and is the same
+    /// in every run.
     static func jitter(of number: UInt32, attempt: Int) -> Double {
         Double(Mixing.mix(UInt64(number) << 8 | UInt64(attempt & 0xFF)) >> 11) / Double(1 << 53)
     }

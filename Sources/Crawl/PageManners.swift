@@ -2,11 +2,11 @@ package import Web
 
 /// What is made of what pages ask of crawlers.
 ///
-/// - `nofollow` of a page, in its head or its `X-Robots-Tag`, is said to whoever follows links by machine, and is kept as
-///   robots.txt is. `rel=nofollow`, `ugc` and `sponsored` of single links only say that a page does not stand for where they
-///   lead, so that they count where that is asked for.
-/// - `noindex` is said to search engines. A larder is none, so that it counts where it is asked for: then a page is read
-///   for its links and not kept. A start is always kept: a person named it.
+/// - `nofollow` of a page, in its head or its `X-Robots-Tag`, is said to whoever follows links by machine,
+///   and is kept as robots.txt is. `rel=nofollow`, `ugc` and `sponsored` of single links only say that a page
+///   does not stand for where they lead, so that they count where that is asked for.
+/// - `noindex` is said to search engines. A larder is none, so that it counts where it is asked for: then a
+///   page is read for its links and not kept. A start is always kept: a person named it.
 /// - What a page needs is never affected.
 package struct PageManners: Sendable, Equatable {
     package var nofollow = NofollowPolicy.pages
@@ -36,11 +36,14 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
     package static let noindex = PageDirectives(rawValue: 1)
     package static let nofollow = PageDirectives(rawValue: 2)
 
-    /// The content of `<meta name=robots>`, or of one named like the agent: words with commas or spaces between.
+    /// The content of `<meta name=robots>`, or of one named like the agent: words with commas or spaces
+    /// between.
     package init(metaContent: Span<UInt8>) {
         self = []
         metaContent.withUnsafeBufferPointer { bytes in
-            for word in bytes.prefix(Self.longestText).split(whereSeparator: Self.isSeparator) { insert(word: word) }
+            for word in bytes.prefix(Self.longestText).split(whereSeparator: Self.isSeparator) {
+                insert(word: word)
+            }
         }
     }
 
@@ -76,7 +79,8 @@ package struct PageDirectives: OptionSet, Sendable, Hashable {
         "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
     ]
 
-    /// The agent in lower case that an element begins with, and what is said to it; nil when it speaks to nobody new.
+    /// The agent in lower case that an element begins with, and what is said to it; nil when it speaks to
+    /// nobody new.
     private static func address(
         of element: Substring.UTF8View.SubSequence
     ) -> (agent: [UInt8], directives: Substring.UTF8View.SubSequence)? {

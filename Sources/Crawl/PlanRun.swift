@@ -5,30 +5,34 @@ internal import Store
 package import System
 internal import Web
 
-/// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the sample needs:
-/// robots.txt, the pages, and the size of some of what they need.
+/// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the
+/// sample needs: robots.txt, the pages, and the size of some of what they need.
+///
+/// The frontier of a prefetch decides what belongs to the site and may be asked for. It hands out everything
+/// at once, and of the pages the sample chooses those that are looked at.
 package struct PlanRun {
     private let plan: CrawlPlan
-    private let scope: Scope
     private let loop: FetchLoop
     private let scanner = LinkScanner()
     private var references = ReferenceList()
+    private var frontier: Frontier
     private var sample: PlanSample
-    private var traps = Traps()
-    private var gates: [String: RobotsGate] = [:]
-    private var known: Set<WebURL> = []
-    private var refused = 0
+    /// The frontier's numbers of what the sample may choose.
+    private var candidates: [WebURL: UInt32] = [:]
+    private var askedRobots = 0
 
     private static let mostRedirects = 10
     /// Requisites of a page whose sizes are asked for.
     private static let measuredRequisites = 8
+    /// Pages of further hosts count, and are not looked at.
+    private static let mostRobots = 32
 
-    /// What came of it.
+    /// What it found.
     package struct Outcome: Sendable {
         package var estimate: PlanEstimate
         package var requests = 0
         package var byteCount = 0
-        /// Pages that robots.txt holds back, as far as they were heard of.
+        /// Pages that robots.txt holds back, as far as they were discovered.
         package var refusedByRobots = 0
         /// The distance between requests that robots.txt asks for.
         package var crawlDelay: Duration?
@@ -41,7 +45,8 @@ package struct PlanRun {
     package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
         self.plan = plan
         do throws(PatternMistake) {
-            scope = try Scope(start: plan.start, options: plan.scope)
+            frontier = Frontier(
+                scope: try Scope(start: plan.start, options: plan.scope), options: plan.sampleOptions)
         } catch {
             throw .pattern(error)
         }
@@ -55,49 +60,120 @@ package struct PlanRun {
     }
 
     /// One request after the other: a look at a site is no load for it. Blocks.
-    package mutating func run(_ interruption: Interruption, progress: (Int) -> Void) throws(CrawlError) -> Outcome {
-        for url in plan.start { hear(of: url) }
+    package mutating func run(
+        _ interruption: Interruption, progress: (Int) -> Void
+    ) throws(CrawlError) -> Outcome {
+        for url in plan.start { apply(.start(url)) }
+        offer(try takeDue(interruption))
         while !interruption.isRequested, let url = sample.next() {
-            guard try mayFetch(url) else { continue }
-            try look(at: url, interruption)
+            guard let number = candidates[url] else { continue }
+            try look(at: number, interruption)
             progress(sample.pages.count)
         }
         outcome.isInterrupted = interruption.isRequested
-        let distance = gates.values.compactMap { $0.crawlDelay?.kept }.max()
+        let distance = plan.sitePlan.obeysRobots ? frontier.crawlDelay : nil
         outcome.crawlDelay = distance
+        for case .skipped(.robots) in frontier.entries.lazy.map(\.state) { outcome.refusedByRobots += 1 }
         outcome.estimate = sample.estimate(
-            PlanSample.Manner(connections: plan.connectionsPerHost, distance: distance ?? .zero), traps: traps.stopped)
+            PlanSample.Manner(connections: plan.connectionsPerHost, distance: distance ?? .zero),
+            traps: frontier.traps)
         return outcome
     }
 
-    private mutating func hear(of url: WebURL) {
-        if known.insert(url).inserted { sample.hear(of: url) }
+    /// For a sample no time passes.
+    @discardableResult
+    private mutating func apply(_ event: Frontier.Event) -> [Frontier.Action] {
+        frontier.apply(event, now: .zero)
     }
 
-    private mutating func look(at url: WebURL, _ interruption: Interruption) throws(CrawlError) {
-        guard let (answer, latency, place) = try load(url, interruption) else { return }
-        guard (200..<300).contains(answer.status) else { return answer.body.discard() }
-        let bytes = try contents(of: answer.body)
-        var page = PlanSample.Page(url: place, byteCount: bytes.count, latency: latency)
-        var requisites: [WebURL] = []
-        for link in links(of: bytes, answer.fields, place) {
-            let isNew = known.insert(link.url).inserted
-            switch link.role {
-            case .page where scope.verdict(onPage: link.url, depth: 0).isFollowed:
-                page.links.append(link.url)
-                guard isNew else { continue }
-                page.newPages.append(link.url)
-                sample.hear(of: link.url)
-            case .requisite where isNew && !link.isGuess && scope.verdict(onRequisite: link.url).isFollowed:
-                requisites.append(link.url)
-            case .page, .requisite, .guide:
-                break
+    /// Everything that is due, in the order in which it was discovered.
+    private mutating func takeDue(_ interruption: Interruption) throws(CrawlError) -> [UInt32] {
+        var due: [UInt32] = []
+        while let task = frontier.next(now: .zero) {
+            switch task {
+            case .fetch(let number): due.append(number)
+            case .robots(let host, let url, let reach): try askForRobots(of: host, url, reach, interruption)
+            // What the host says of itself would cost requests, and change no estimate.
+            case .probe(let host, _, _): apply(.probed(host: host, nil))
+            case .witness(let host, _, _): apply(.witnessed(host: host, asksForLogin: nil))
             }
         }
+        return due.sorted()
+    }
+
+    /// The sample may choose the pages among them.
+    private mutating func offer(_ due: [UInt32]) {
+        for number in due where frontier.role(of: number) == .page {
+            let url = frontier.url(number)
+            guard candidates.updateValue(number, forKey: url) == nil else { continue }
+            let leadsOn = plan.scope.depth.map { frontier.entry(number).depth < $0 } ?? true
+            sample.offer(url, leadsOn: leadsOn)
+        }
+    }
+
+    /// Follows redirects to their end.
+    private mutating func look(at first: UInt32, _ interruption: Interruption) throws(CrawlError) {
+        var number = first
+        while let result = try result(of: request(number), interruption) {
+            apply(.connected(number, from: result.exchange?.reach ?? .publicNetwork))
+            guard case .response(let response) = result.outcome else {
+                return apply(failure: result, of: number)
+            }
+            if let redirect = Redirect(response.status, response.fields, from: frontier.url(number)) {
+                response.body.discard()
+                apply(.redirected(number, .init(target: redirect.url)))
+                var due = try takeDue(interruption)
+                let target = frontier.target(of: number)
+                let place = due.firstIndex { $0 == target }
+                if let place { number = due.remove(at: place) }
+                offer(due)
+                if place == nil { return }
+            } else if (200..<300).contains(response.status) {
+                apply(.succeeded(number))
+                return try read(
+                    number, response, after: result.exchange?.timings.latency ?? .zero, interruption)
+            } else {
+                response.body.discard()
+                apply(.failed(number, .status(response.status)))
+                return
+            }
+        }
+    }
+
+    private mutating func apply(failure result: FetchResult, of number: UInt32) {
+        if case .failure(let failure) = result.outcome { apply(.failed(number, .fetch(failure))) }
+    }
+
+    private mutating func read(
+        _ number: UInt32, _ response: FetchedResponse, after latency: Duration, _ interruption: Interruption
+    ) throws(CrawlError) {
+        let bytes = try contents(of: response.body)
+        var scan = ScanResult(number: number, byteCount: 0)
+        scan.print = ContentPrint(text: bytes.span)
+        scan.links = links(of: bytes, response.fields, frontier.url(number))
+        let known = UInt32(frontier.count)
+        var linked: Set<UInt32> = []
+        for case .record(let links) in apply(.scanned(scan)) { linked = Set(links.pages.map(\.number)) }
+        let due = try takeDue(interruption)
+        var page = PlanSample.Page(url: frontier.url(number), byteCount: bytes.count, latency: latency)
+        page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }
+        let new = due.filter { $0 < known } + Array(known..<UInt32(frontier.count))
+        page.newPages = new.filter { isOfSite($0) }.map { frontier.url($0) }
+        let requisites = due.filter { frontier.role(of: $0) == .requisite }
         page.newRequisites = requisites.count
         page.newRequisiteByteCount = try size(of: requisites, interruption)
-        traps.fetched(place, ContentPrint(text: bytes.span), newPages: page.newPages)
+        offer(due)
         sample.fetched(page)
+    }
+
+    /// Whether it is a page that a prefetch would ask for. What it stops for a trap shows that there is one.
+    private func isOfSite(_ number: UInt32) -> Bool {
+        guard frontier.role(of: number) == .page else { return false }
+        switch frontier.state(number) {
+        case .skipped(.trap): return true
+        case .skipped: return false
+        case .queued, .running, .waiting, .done, .redirected, .failed: return true
+        }
     }
 
     private mutating func links(of bytes: [UInt8], _ fields: HTTPFields, _ url: WebURL) -> [FoundLink] {
@@ -107,78 +183,90 @@ package struct PlanRun {
         let table = scanner.scan(bytes.span, as: format, charset: type?.charset) { occurrence, reference in
             references.append(occurrence, reference)
         }
-        return references.resolve(against: url, table: table)
+        let directives = PageDirectives(
+            fields, metaContent: table.robots, productToken: plan.productToken ?? "")
+        return references.resolve(against: url, table: table, plan.sitePlan.manners, directives)
     }
 
     /// The sizes of some tell the sizes of all.
-    private mutating func size(of requisites: [WebURL], _ interruption: Interruption) throws(CrawlError) -> Int {
+    private mutating func size(
+        of requisites: [UInt32], _ interruption: Interruption
+    ) throws(CrawlError) -> Int {
         guard !requisites.isEmpty else { return 0 }
         let step = max(1, requisites.count / Self.measuredRequisites)
         var (sum, count) = (0, 0)
         for index in stride(from: 0, to: requisites.count, by: step) where !interruption.isRequested {
-            guard let (answer, _, _) = try load(requisites[index], interruption, method: "HEAD") else { continue }
-            answer.body.discard()
-            guard let length = answer.fields.contentLength else { continue }
+            guard let length = try size(of: requisites[index], interruption) else { continue }
             sum += length
             count += 1
         }
         return count == 0 ? 0 : sum / count * requisites.count
     }
 
-    private mutating func mayFetch(_ url: WebURL) throws(CrawlError) -> Bool {
-        guard let token = plan.productToken, plan.sitePlan.obeysRobots, !plan.start.contains(url) else { return true }
-        var gate = gates[url.origin] ?? RobotsGate(for: url, productToken: token)
-        if gate.verdict(on: url) == .waits, var next = gate.next(now: .zero) {
-            while true {
-                guard let (answer, _, _) = try load(next, Interruption(), followsRedirects: false) else {
-                    gate.failed("it did not come", now: .zero)
-                    break
-                }
-                let location = answer.fields["Location"].flatMap { WebURL($0, base: next) }
-                let body = try contents(of: answer.body)
-                guard
-                    let further = gate.answered(
-                        status: answer.status, location: location, body: body.span, now: .zero)
-                else { break }
-                next = further
-            }
-        }
-        gates[url.origin] = gate
-        switch gate.verdict(on: url) {
-        // Without an answer nobody knows; a real run would wait and ask again.
-        case .allowed, .waits: return true
-        case .refused:
-            outcome.refusedByRobots += 1
-            return false
-        }
-    }
-
-    /// The answer, how long it took to come, and where it came from in the end; nil when none came.
-    private mutating func load(
-        _ url: WebURL, _ interruption: Interruption, method: String = "GET", followsRedirects: Bool = true
-    ) throws(CrawlError) -> (FetchedResponse, Duration, WebURL)? {
-        var place = url
+    /// As the head of its answer says, or of the one that its redirects lead to.
+    private mutating func size(of number: UInt32, _ interruption: Interruption) throws(CrawlError) -> Int? {
+        var request = request(number)
+        request.method = "HEAD"
         for _ in 0...Self.mostRedirects {
-            var request = FetchRequest(number: 0, url: place)
-            request.method = method
-            guard let result = try result(of: request, interruption) else { return nil }
-            outcome.requests += 1
-            outcome.byteCount += result.wireByteCount
-            guard case .response(let answer) = result.outcome else { return nil }
-            guard followsRedirects, let redirect = Redirect(answer.status, answer.fields, from: place) else {
-                return (answer, result.exchange?.timings.latency ?? .zero, place)
-            }
+            guard let result = try result(of: request, interruption),
+                case .response(let answer) = result.outcome
+            else { return nil }
             answer.body.discard()
+            guard let redirect = Redirect(answer.status, answer.fields, from: request.url) else {
+                return answer.fields.contentLength
+            }
             guard let target = redirect.url, target.isHTTP else { return nil }
-            place = target
+            request.url = target
+            request.reach = mayReach(result.exchange?.reach ?? .publicNetwork)
         }
         return nil
     }
 
+    /// Without an answer nobody knows what it says: a real run would wait and ask again, a sample goes on.
+    private mutating func askForRobots(
+        of host: Int, _ url: WebURL, _ reach: Reach, _ interruption: Interruption
+    ) throws(CrawlError) {
+        guard askedRobots < Self.mostRobots else { return }
+        askedRobots += 1
+        var request = FetchRequest(number: 0, url: url)
+        request.reach = mayReach(reach)
+        while let result = try result(of: request, interruption) {
+            var answer = Frontier.RobotsAnswer.answered(status: 404)
+            if case .response(let response) = result.outcome {
+                let body = try contents(of: response.body)
+                if response.status < 500, !Failure.status(response.status).mayPass {
+                    answer = .answered(
+                        status: response.status,
+                        location: response.fields["Location"].flatMap { WebURL($0, base: request.url) },
+                        body: body, from: result.exchange?.reach ?? .publicNetwork)
+                }
+            }
+            guard case .ask(.robots(_, let further, let reach))? = apply(.robots(host: host, answer)).first
+            else {
+                return
+            }
+            request.url = further
+            request.reach = mayReach(reach)
+        }
+    }
+
+    private func request(_ number: UInt32) -> FetchRequest {
+        var request = FetchRequest(number: 0, url: frontier.url(number))
+        request.reach = mayReach(frontier.mayReach(number))
+        return request
+    }
+
+    private func mayReach(_ reach: Reach) -> Reach { plan.mayReachPrivate ? .thisMachine : reach }
+
     /// Nil when it was interrupted.
-    private func result(of request: FetchRequest, _ interruption: Interruption) throws(CrawlError) -> FetchResult? {
+    private mutating func result(
+        of request: FetchRequest, _ interruption: Interruption
+    ) throws(CrawlError) -> FetchResult? {
         do throws(FetchFailure) {
-            return try loop.result(of: request, interruption)
+            guard let result = try loop.result(of: request, interruption) else { return nil }
+            outcome.requests += 1
+            outcome.byteCount += result.wireByteCount
+            return result
         } catch {
             throw .fetch(error)
         }
@@ -191,5 +279,20 @@ package struct PlanRun {
         } catch {
             throw .store(error)
         }
+    }
+}
+
+extension CrawlPlan {
+    /// For a sample: nothing is waited for, tried again, or cut short by a limit.
+    fileprivate var sampleOptions: Frontier.Options {
+        var options = frontierOptions
+        options.isUnpaced = true
+        options.retryPlan = RetryPlan(attempts: 1, attemptsToFindHost: 1)
+        options.limits = CrawlLimits()
+        if !options.obeysRobots { options.productToken = nil }
+        options.followsLinks = true
+        options.followsGuesses = false
+        options.patience = nil
+        return options
     }
 }

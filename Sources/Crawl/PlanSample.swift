@@ -1,7 +1,8 @@
 package import Web
 
-/// Some pages of a site, from which the rest is estimated: first a few of each pattern of URLs, then others as chance has it,
-/// every second one of those that list others by their names. It ends when pages have led to nothing new for a while.
+/// Some pages of a site, from which the rest is estimated: first a few of each pattern of URLs, then others
+/// as chance has it, every second one of those that list others by their names. It ends when pages have led
+/// to nothing new for a while.
 package struct PlanSample: Sendable {
     /// What was seen of a page.
     package struct Page: Sendable {
@@ -17,7 +18,8 @@ package struct PlanSample: Sendable {
         package var links: [WebURL]
 
         package init(
-            url: WebURL, byteCount: Int, latency: Duration, newRequisites: Int = 0, newRequisiteByteCount: Int = 0,
+            url: WebURL, byteCount: Int, latency: Duration, newRequisites: Int = 0,
+            newRequisiteByteCount: Int = 0,
             newPages: [WebURL] = [], links: [WebURL]? = nil
         ) {
             self.url = url
@@ -40,31 +42,38 @@ package struct PlanSample: Sendable {
     package let mostPages: Int
     package let mostOfPattern: Int
     package private(set) var pages: [Page] = []
-    /// To how many pages each page led that was new, and why it was chosen.
+    /// To how many pages each page that may lead on led that was new, and why it was chosen.
     private(set) var news: [(choice: Choice, count: Int)] = []
     /// How many pages of the sample link to each.
     private(set) var linkers: [WebURL: Int] = [:]
     private let seed: UInt64
-    private var heard: [Heard] = []
-    /// Up to where what was heard of was looked through for patterns.
+    private var candidates: [Candidate] = []
+    /// Up to where they were looked through for patterns.
     private var head = 0
     private var choice = Choice.pattern
+    /// Whether what was chosen may lead on.
+    private var leadsOn = true
+    /// How many pages have led to nothing new since the last that did.
+    private var quietCount = 0
     /// How many of each shape were sampled.
     private var sampled: [UInt64: Int] = [:]
     /// Of each folder, since many sites have a name of its own for each page.
     private var sampledOfFolder: [String: Int] = [:]
 
-    private struct Heard {
+    private struct Candidate {
         let url: WebURL
         /// Of those that wait the one with the lowest number is next.
         let turn: UInt64
         let isList: Bool
+        /// It is no page at the limit of the depth.
+        let leadsOn: Bool
         var isTaken = false
     }
 
     /// Of the pages, how many are chosen by their patterns.
     private static let patternShare = 0.4
-    /// It is enough when so many pages led to nothing new, and fewer where nothing but the first page ever did.
+    /// It is enough when so many pages led to nothing new, and fewer where nothing but the first page ever
+    /// did.
     private static let enough = 24
     private static let enoughBehindFirst = 12
 
@@ -78,28 +87,33 @@ package struct PlanSample: Sendable {
     /// The sample is large enough.
     package var isFull: Bool { pages.count >= mostPages }
 
-    /// A page of the site, which is heard of once.
-    package mutating func hear(of url: WebURL) {
+    /// A page of the site, which is offered once.
+    ///
+    /// - Parameter leadsOn: pages that it links to are of the site too; not those behind a page at the limit
+    ///   of the depth.
+    package mutating func offer(_ url: WebURL, leadsOn: Bool = true) {
         let turn = Mixing.mix(Mixing.mix(url.href.utf8) ^ seed)
-        heard.append(Heard(url: url, turn: turn, isList: Self.listsOthers(url)))
+        candidates.append(Candidate(url: url, turn: turn, isList: Self.listsOthers(url), leadsOn: leadsOn))
     }
 
     /// What is to be looked at next; nil when that is enough.
     package mutating func next() -> WebURL? {
         guard !isFull else { return nil }
-        while head < heard.count, Double(pages.count) < Double(mostPages) * Self.patternShare {
+        while head < candidates.count, Double(pages.count) < Double(mostPages) * Self.patternShare {
             defer { head += 1 }
-            if !heard[head].isTaken, isNews(heard[head].url) { return take(head, .pattern) }
+            if !candidates[head].isTaken, isNews(candidates[head].url) { return take(head, .pattern) }
         }
         guard !isSettled else { return nil }
         let wanted: Choice = choice == .list ? .chance : .list
-        let place = first { $0.isList == (wanted == .list) } ?? first { _ in true }
-        return place.flatMap { take($0, heard[$0].isList ? .list : .chance) }
+        let place =
+            first { $0.leadsOn && $0.isList == (wanted == .list) } ?? first(where: \.leadsOn)
+            ?? first { _ in true }
+        return place.flatMap { take($0, candidates[$0].isList ? .list : .chance) }
     }
 
-    /// How many wait that list others, and how many others do.
+    /// Of those that may lead on, how many wait that list others, and how many others do.
     var waiting: (lists: Int, others: Int) {
-        let waiting = heard.filter { !$0.isTaken }
+        let waiting = candidates.filter { !$0.isTaken && $0.leadsOn }
         let lists = waiting.count(where: \.isList)
         return (lists, waiting.count - lists)
     }
@@ -109,19 +123,21 @@ package struct PlanSample: Sendable {
 
     private var isSettled: Bool {
         let wanted = isKnownByFirst ? Self.enoughBehindFirst : Self.enough
-        return news.count > wanted && news.suffix(wanted).allSatisfy { $0.count == 0 }
+        if news.count > wanted, news.suffix(wanted).allSatisfy({ $0.count == 0 }) { return true }
+        return quietCount > wanted && !candidates.contains { !$0.isTaken && $0.leadsOn }
     }
 
     private mutating func take(_ place: Int, _ choice: Choice) -> WebURL {
-        heard[place].isTaken = true
+        candidates[place].isTaken = true
+        leadsOn = candidates[place].leadsOn
         self.choice = choice
-        return heard[place].url
+        return candidates[place].url
     }
 
-    private func first(where isWanted: (Heard) -> Bool) -> Int? {
+    private func first(where isWanted: (Candidate) -> Bool) -> Int? {
         var found: Int?
-        for place in heard.indices where !heard[place].isTaken && isWanted(heard[place]) {
-            if found.map({ heard[place].turn < heard[$0].turn }) ?? true { found = place }
+        for place in candidates.indices where !candidates[place].isTaken && isWanted(candidates[place]) {
+            if found.map({ candidates[place].turn < candidates[$0].turn }) ?? true { found = place }
         }
         return found
     }
@@ -136,7 +152,8 @@ package struct PlanSample: Sendable {
         let shape = URLShape(page.url)
         sampled[shape.key, default: 0] += 1
         sampledOfFolder[PatternName(shape).text(folders: .max), default: 0] += 1
-        news.append((choice, page.newPages.count))
+        if leadsOn { news.append((choice, page.newPages.count)) }
+        quietCount = page.newPages.isEmpty ? quietCount + 1 : 0
         for url in page.links { linkers[url, default: 0] += 1 }
         pages.append(page)
     }
@@ -175,7 +192,7 @@ extension PlanSample {
     /// The estimate by what was fetched so far. `traps` are told along.
     package func estimate(_ manner: Manner, traps: [TrapReason] = []) -> PlanEstimate {
         let tally = PatternTally(pages)
-        let counts = tally.bounds(unheard(tally))
+        let counts = tally.bounds(undiscovered(tally))
         var groups: [PlanEstimate.Group] = []
         for (row, bounds) in zip(tally.rows, counts) {
             groups.append(
@@ -188,14 +205,16 @@ extension PlanSample {
         let requisites = further(all, \.newRequisites)
         let bytes = groups.map(\.byteCount).reduce(further(all, \.newRequisiteByteCount), +)
         return PlanEstimate(
-            groups: groups, pages: all, byteCount: bytes, seconds: seconds(all + requisites, pages: all, manner),
+            groups: groups, pages: all, byteCount: bytes,
+            seconds: seconds(all + requisites, pages: all, manner),
             traps: traps, isSampleTooSmall: !tally.hasEndlessRow && isTooSmall)
     }
 
     /// How many standard errors a mean of a few sizes may be off.
     private static let errorsInDoubt = 3.0
 
-    /// By the mean of the sizes and how much it may be off; with hardly a size known, by half of it and twice of it.
+    /// By the mean of the sizes and how much it may be off; with hardly a size known, by half of it and twice
+    /// of it.
     private func byteCount(of count: PlanEstimate.Bounds, sizes: [Int]) -> PlanEstimate.Bounds {
         let known = sizes.isEmpty ? pages.map(\.byteCount) : sizes
         guard !known.isEmpty else { return PlanEstimate.Bounds(low: 0, high: count.high == 0 ? 0 : nil) }
@@ -203,8 +222,11 @@ extension PlanSample {
         var (low, high) = (mean / 2, mean * 2)
         if sizes.count > 2 {
             let squares = known.reduce(0.0) { $0 + (Double($1) - mean) * (Double($1) - mean) }
-            let error = Self.errorsInDoubt * (squares / Double(known.count - 1) / Double(known.count)).squareRoot()
-            (low, high) = (max(Double(known.min() ?? 0), mean - error), min(Double(known.max() ?? 0), mean + error))
+            let error =
+                Self.errorsInDoubt * (squares / Double(known.count - 1) / Double(known.count)).squareRoot()
+            (low, high) = (
+                max(Double(known.min() ?? 0), mean - error), min(Double(known.max() ?? 0), mean + error)
+            )
         }
         let sampled = sizes.reduce(0, +)
         return PlanEstimate.Bounds(
@@ -212,8 +234,8 @@ extension PlanSample {
             high: count.high.map { sampled + Int(high * Double(max(0, $0 - sizes.count))) })
     }
 
-    /// What the pages need: what the sample needed, and for each further page as much as its second half needed on
-    /// average.
+    /// What the pages need: what the sample needed, and for each further page as much as its second half
+    /// needed on average.
     private func further(_ count: PlanEstimate.Bounds, _ amount: KeyPath<Page, Int>) -> PlanEstimate.Bounds {
         let known = pages.reduce(0) { $0 + $1[keyPath: amount] }
         let late = pages.suffix(max(1, pages.count / 2))
@@ -232,18 +254,20 @@ extension PlanSample {
             return Int((each / .seconds(1) * Double(requests)).rounded(.up))
         }
         return PlanEstimate.Bounds(
-            low: time(requests.low, manner.connections), high: requests.high.map { time($0, manner.connections / 4) })
+            low: time(requests.low, manner.connections),
+            high: requests.high.map { time($0, manner.connections / 4) })
     }
 }
 
 extension PlanSample {
-    /// How many pages there may be that nobody has heard of: more in one site of ten. Nil where they have no end.
+    /// How many pages there may be that nobody has discovered: more in one site of ten. Nil where they have
+    /// no end.
     ///
-    /// Two bounds hold, and the lower one counts. What waits leads to as much as what was chosen by chance did, as far as its
-    /// spread lets that be told. And of pages to which few link, as many are unseen as those suggest that were seen once and
-    /// twice (Chao's estimator, for a sample without replacement). The factors are those with which the interval held in 68 of
-    /// 70 plans of nine real manuals.
-    func unheard(_ tally: PatternTally) -> Int? {
+    /// Two bounds hold, and the lower one counts. What waits leads to as much as what was chosen by chance
+    /// did, as far as its spread lets that be told. And of pages to which few link, as many are unseen as
+    /// those suggest that were seen once and twice (Chao's estimator, for a sample without replacement). The
+    /// factors are those with which the interval held in 68 of 70 plans of nine real manuals.
+    func undiscovered(_ tally: PatternTally) -> Int? {
         let waiting = waiting
         if tally.hasEndlessRow || isTooSmall { return nil }
         guard waiting.lists + waiting.others > 0, !isKnownByFirst || news.count <= 6 else { return 0 }
@@ -252,8 +276,9 @@ extension PlanSample {
         return Int(min(rate * Self.rateFactor, rarelyLinked * Self.rarityFactor).rounded(.up))
     }
 
-    /// Of the lists that it knows it has seen the smaller part, and they still bring much: one of the others may lead to more
-    /// pages than all that are known, as one of 600 modules leads to half of a manual of 30,000 pages.
+    /// Of the lists that it knows it has seen the smaller part, and they still bring much: one of the others
+    /// may lead to more pages than all that are known, as one of 600 modules leads to half of a manual of
+    /// 30,000 pages.
     var isTooSmall: Bool {
         let lists = waiting.lists
         return lists > Self.fewLists && lists > news.count(where: { $0.choice == .list })
@@ -269,8 +294,8 @@ extension PlanSample {
     /// What a page may lead to where none of its like was looked at.
     private static let unknownNews = 3.0
 
-    /// To how many new pages one leads at most, on average. The first that were chosen lead to everything that is in a site's
-    /// navigation, and the later ones no more.
+    /// To how many new pages one leads at most, on average. The first that were chosen lead to everything
+    /// that is in a site's navigation, and the later ones no more.
     private func highestNews(_ choice: Choice) -> Double {
         var counts = news.filter { $0.choice == choice }.map { Double($0.count) }
         guard !counts.isEmpty else { return Self.unknownNews }
@@ -285,7 +310,8 @@ extension PlanSample {
         let once = Double(linkers.values.count { $0 == 1 })
         let twice = Double(linkers.values.count { $0 == 2 })
         let known = Double(pages.count + waiting.lists + waiting.others)
-        return once * once / (2 * max(twice, 0.5)) * (1 - Double(pages.count) / max(known, Double(pages.count) + 1))
+        return once * once / (2 * max(twice, 0.5))
+            * (1 - Double(pages.count) / max(known, Double(pages.count) + 1))
     }
 }
 
@@ -302,7 +328,8 @@ package struct PlanEstimate: Sendable {
         }
 
         static func + (left: Bounds, right: Bounds) -> Bounds {
-            Bounds(low: left.low + right.low, high: left.high.flatMap { high in right.high.map { high + $0 } })
+            Bounds(
+                low: left.low + right.low, high: left.high.flatMap { high in right.high.map { high + $0 } })
         }
     }
 
@@ -393,17 +420,17 @@ struct PatternTally {
 
     var hasEndlessRow: Bool { rows.contains(where: \.isEndless) }
 
-    /// At least what is known. Of what nobody has heard of each pattern gets its share.
+    /// At least what is known. Of what nobody has discovered each pattern gets its share.
     ///
-    /// - Parameter unheard: nil where that has no end.
-    func bounds(_ unheard: Int?) -> [PlanEstimate.Bounds] {
+    /// - Parameter undiscovered: nil where that has no end.
+    func bounds(_ undiscovered: Int?) -> [PlanEstimate.Bounds] {
         let known = rows.reduce(0) { $0 + $1.known }
-        guard let unheard, known > 0 else {
-            return rows.map { PlanEstimate.Bounds(low: $0.known, high: unheard == nil ? nil : $0.known) }
+        guard let undiscovered, known > 0 else {
+            return rows.map { PlanEstimate.Bounds(low: $0.known, high: undiscovered == nil ? nil : $0.known) }
         }
-        var rest = unheard
+        var rest = undiscovered
         var bounds = rows.map { row in
-            let share = Int(Double(unheard) * Double(row.known) / Double(known))
+            let share = Int(Double(undiscovered) * Double(row.known) / Double(known))
             rest -= share
             return PlanEstimate.Bounds(low: row.known, high: row.known + share)
         }
@@ -433,7 +460,9 @@ struct PatternName: Sendable {
 
     private static func general(_ name: Substring) -> String {
         if name.isEmpty || name.utf8.contains(UInt8(ascii: "{")) { return String(name) }
-        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), name[dot...].utf8.count <= 6 else { return "*" }
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), name[dot...].utf8.count <= 6 else {
+            return "*"
+        }
         return "*" + name[dot...]
     }
 

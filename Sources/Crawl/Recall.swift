@@ -5,7 +5,8 @@ internal import Markup
 package import Store
 internal import Web
 
-/// What the store has of what a crawl comes to, and whether its server has to be asked. It belongs to the crawl's thread.
+/// What the store has of what a crawl comes to, and whether its server has to be asked. It belongs to the
+/// crawl's thread.
 final class Recall {
     enum Answer {
         /// Nothing of use is held.
@@ -25,11 +26,15 @@ final class Recall {
     private let rules: CacheRules
     /// What each number of the store's URLs is to the frontier; by the store's number.
     private var numbers: [UInt32?] = []
+    /// The store's numbers of the links that were given last as new.
+    private var unnumbered: [Int] = []
 
     private static let profile = CacheProfile.private
 
     /// Nil when there is nothing to recall: it is the first visit, and nobody has begun it.
-    init?(_ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules) throws(StoreError) {
+    init?(
+        _ folder: StoreFolder, visit: OpenVisit, policy: CachePolicy, rules: CacheRules
+    ) throws(StoreError) {
         let reader = try StoreReader(folder)
         let isEmpty = try !reader.holdsAnything()
         if isEmpty { return nil }
@@ -47,8 +52,8 @@ final class Recall {
     /// - Parameters:
     ///   - bundle: what it has to be.
     ///   - origin: of the document that asks for it by CORS; nil where a request names none.
-    ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so again, by the same
-    ///     if the answer varies by it.
+    ///   - isCORS: whether that is known. Lists of links do not tell: what was asked for by an origin is so
+    ///     again, by the same if the answer varies by it.
     func answer(
         for url: WebURL, requiring bundle: Bundle? = nil, origin: @autoclosure () -> String?, isCORS: Bool,
         now: HTTPDate
@@ -60,14 +65,18 @@ final class Recall {
             return held.visit == visit.id ? .done(held) : .reuse(held)
         }
         // What was gone is asked for again: it may be there by now.
-        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id), own.status < 400 {
+        if visit.isContinued, let own = try reader.response(for: url.href, ofVisit: visit.id),
+            own.status < 400
+        {
             return .done(own)
         }
         var asking = isCORS ? origin() : nil
         let held = try reader.response(for: url.href, fields: asking.map { ["Origin": $0] })
         let isAsked = held?.flags.contains(.askedByOrigin) ?? false
         if isAsked, !isCORS { asking = held?.origin ?? origin() }
-        var usable = held.flatMap { held in held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil }
+        var usable = held.flatMap { held in
+            held.status < 400 && (held.body != nil || held.isRedirect) ? held : nil
+        }
         // Asked whether it still holds, a server would have damage confirmed.
         if let body = usable?.body, try shelf.isDamaged(body) { usable = nil }
         let request = CacheRequest(url: url)
@@ -78,7 +87,8 @@ final class Recall {
         case .validate(let fields):
             // What is held of a redirect is its target alone, which costs as much as asking.
             if let usable, !usable.isRedirect {
-                // A confirmation need not repeat what the server says of an origin: the first time it is loaded.
+                // A confirmation need not repeat what the server says of an origin: the first time it is
+                // loaded.
                 let isNews = asking != nil && !isAsked
                 return .validate(usable, with: (isNews ? HTTPFields() : fields).naming(origin: asking))
             }
@@ -94,8 +104,8 @@ final class Recall {
         try reader.response(for: url.href).map { $0.status < 400 } ?? false
     }
 
-    /// What a server's answer to our conditions makes of what is held: the fields that it has from now on. Nil when the
-    /// answer is about another version, and the body has to be loaded.
+    /// What a server's answer to our conditions makes of what is held: the fields that it has from now on.
+    /// Nil when the answer is about another version, and the body has to be loaded.
     func confirmed(_ held: StoredResponse, by fields: HTTPFields, now: HTTPDate) -> HTTPFields? {
         guard let url = WebURL(held.href) else { return nil }
         let answer = CacheAnswer(status: 304, fields: fields, requestTime: now, responseTime: now)
@@ -109,27 +119,68 @@ final class Recall {
         }
     }
 
-    /// Hands over what the held body links to, first what is known; what `new` gives no number comes as new again. False
-    /// when that was never kept, or by a larder that looked for other links: then the body has to be looked into.
-    func eachLink(
-        of held: StoredResponse, known: (UInt32, LinkClass) -> Void, new: (FoundLink) -> UInt32?
-    ) throws(StoreError) -> Bool {
-        guard let body = held.body else { return true }
-        if body.format != .opaque, let version = try reader.linkVersion(of: body), version != LinkTable.version {
-            return false
+    /// What a held body links to, as the frontier takes it.
+    struct Links {
+        fileprivate(set) var known: [Frontier.KnownLink] = []
+        fileprivate(set) var new: [FoundLink] = []
+    }
+
+    /// What the held body links to; nil when that was never kept, or by a larder that looked for other links:
+    /// then the body has to be looked into. Of the new links the numbers are to be told by `number(_:)`, at
+    /// once.
+    ///
+    /// - Parameters:
+    ///   - isNofollow: pages are not followed from there.
+    ///   - leavesRequisites: what it needs is not asked for.
+    func links(
+        of held: StoredResponse, isNofollow: Bool, leavesRequisites: Bool
+    ) throws(StoreError) -> Links? {
+        unnumbered.removeAll(keepingCapacity: true)
+        var links = Links()
+        guard let body = held.body else { return links }
+        if body.format != .opaque, let version = try reader.linkVersion(of: body),
+            version != LinkTable.version
+        {
+            return nil
         }
-        guard let lists = try reader.linkNumbers(of: held) else { return false }
+        guard let lists = try reader.linkNumbers(of: held) else { return nil }
+        links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)
         var unknown: [(number: Int64, kind: LinkClass)] = []
         for (numbers, kind) in zip([lists.pages, lists.requisites, lists.guesses], LinkClass.allCases) {
+            if leavesRequisites, kind.role != .page { continue }
             for number in numbers {
-                if let heard = self.number(of: number) { known(heard, kind) } else { unknown.append((number, kind)) }
+                if let known = self.number(of: number) {
+                    if isNofollow, kind.role == .page { continue }
+                    links.known.append(
+                        Frontier.KnownLink(number: known, role: kind.role, isGuess: kind == .guess))
+                } else {
+                    unknown.append((number, kind))
+                }
             }
         }
-        guard !unknown.isEmpty else { return true }
+        guard !unknown.isEmpty else { return links }
         try reader.steadily { () throws(StoreError) in
-            for (number, kind) in unknown { try follow(number, kind, known, new) }
+            for (number, kind) in unknown {
+                guard let href = try reader.address(of: number), let url = WebURL(href) else { continue }
+                unnumbered.append(Int(number))
+                links.new.append(
+                    FoundLink(
+                        url: url, role: kind.role, isGuess: kind == .guess,
+                        isNofollow: isNofollow && kind.role == .page))
+            }
         }
-        return true
+        return links
+    }
+
+    /// The frontier's numbers of the new links that were given last, in their order.
+    func number(_ new: [UInt32]) {
+        for (place, number) in zip(unnumbered, new) {
+            if place >= numbers.count {
+                numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
+            }
+            numbers[place] = number
+        }
+        unnumbered.removeAll(keepingCapacity: true)
     }
 
     /// The frontier's number for one of the store's; nil when it has none yet.
@@ -143,19 +194,6 @@ final class Recall {
         case page, requisite, guess
 
         var role: Frontier.Role { self == .page ? .page : .requisite }
-    }
-
-    private func follow(
-        _ number: Int64, _ kind: LinkClass, _ known: (UInt32, LinkClass) -> Void, _ new: (FoundLink) -> UInt32?
-    ) throws(StoreError) {
-        // One page may list it twice.
-        if let heard = self.number(of: number) { return known(heard, kind) }
-        let place = Int(number)
-        guard let href = try reader.address(of: number), let url = WebURL(href) else { return }
-        if place >= numbers.count {
-            numbers.append(contentsOf: repeatElement(nil, count: place + 1 - numbers.count))
-        }
-        numbers[place] = new(FoundLink(url: url, role: kind.role, isGuess: kind == .guess))
     }
 }
 
@@ -206,7 +244,8 @@ extension StoredBody {
 
 extension PartialBody {
     init(_ part: HeldPart) {
-        self.init(path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
+        self.init(
+            path: part.path, byteCount: part.byteCount, fields: HTTPFields(block: part.fields.utf8.span))
     }
 }
 

@@ -2,12 +2,12 @@ package import Web
 
 /// What the robots.txt of one origin says, and when it has to be asked for (RFC 9309, section 2.3.1).
 ///
-/// Only pages stand before the gate: what a page needs is fetched whatever robots.txt says of it, since a browser that
-/// shows the page would fetch it too, and the page without it is not what was allowed. Nor do start URLs, which a
-/// person named.
+/// Only pages stand before the gate: what a page needs is fetched whatever robots.txt says of it, since a
+/// browser that shows the page would fetch it too, and the page without it is not what was allowed. Nor do
+/// start URLs, which a person named.
 ///
-/// Times are those of the driver's clock. An answer that an earlier run stored is told with the time of then, which
-/// lies before zero.
+/// Times are those of the driver's clock. An answer that an earlier run stored is told with the time of then,
+/// which lies before zero.
 package struct RobotsGate: Sendable {
     package enum Verdict: Sendable, Equatable {
         case allowed
@@ -31,7 +31,8 @@ package struct RobotsGate: Sendable {
     private static let lifetime: Duration = .seconds(24 * 3600)
     /// After so long without an answer there is nothing to obey (section 2.3.1.4 proposes 30 days).
     private static let longestOutage: Duration = .seconds(30 * 24 * 3600)
-    /// Pages wait while it is tried again after these; then they are refused, and it is tried once in a while.
+    /// Pages wait while it is tried again after these; then they are refused, and it is tried once in a
+    /// while.
     private static let delays: [Duration] = [.seconds(2), .seconds(10), .seconds(30)]
     private static let rareDelay: Duration = .seconds(600)
     private static let longestCrawlDelay: Duration = .seconds(60)
@@ -50,9 +51,11 @@ package struct RobotsGate: Sendable {
     /// What `Sitemap` records name, each once, resolved against the file's address.
     package private(set) var sitemaps: [WebURL] = []
 
-    /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to ask for,
-    /// because the file names sitemaps.
-    package init(for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil) {
+    /// `url` is any of the origin. A gate that does not obey lets everything pass; it still hands out what to
+    /// ask for, because the file names sitemaps.
+    package init(
+        for url: WebURL, productToken: String, obeys: Bool = true, unreachableSince: Duration? = nil
+    ) {
         address = WebURL("/robots.txt", base: url)?.key
         self.productToken = productToken
         self.obeys = obeys
@@ -70,8 +73,8 @@ package struct RobotsGate: Sendable {
         }
     }
 
-    /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be asked
-    /// for.
+    /// The robots.txt to ask for now, which counts as being asked for from then on; nil when nothing is to be
+    /// asked for.
     package mutating func next(now: Duration) -> WebURL? {
         guard !isFetching, now >= due, let address else { return nil }
         isFetching = true
@@ -89,8 +92,8 @@ package struct RobotsGate: Sendable {
 }
 
 extension RobotsGate {
-    /// The answer to the robots.txt, or to where a redirect led; a result is where to ask instead. `location` is where
-    /// a redirect leads, on whatever host; nil when it does not say.
+    /// The answer to the robots.txt, or to where a redirect led; a result is where to ask instead. `location`
+    /// is where a redirect leads, on whatever host; nil when it does not say.
     package mutating func answered(
         status: Int, location: WebURL? = nil, body: Span<UInt8>, now: Duration
     ) -> WebURL? {
@@ -104,7 +107,8 @@ extension RobotsGate {
                 return location
             }
             know(nil, now: now)
-        // Section 2.3.1.3 lets a crawler pass; but these say that the server has no time, not that it has no file.
+        // Section 2.3.1.3 lets a crawler pass; but these say that the server has no time, not that it has no
+        // file.
         case 408, 425, 429: fail("the server answered \(status)", now: now)
         case 400..<500: know(nil, now: now)
         default: fail("the server answered \(status)", now: now)
@@ -128,7 +132,9 @@ extension RobotsGate {
 
     /// Nil where none is asked for.
     package var crawlDelay: CrawlDelay? {
-        guard obeys, case .known(let rules) = rules, let seconds = rules.crawlDelay, seconds > 0 else { return nil }
+        guard obeys, case .known(let rules) = rules, let seconds = rules.crawlDelay, seconds > 0 else {
+            return nil
+        }
         let asked = Duration.seconds(seconds)
         return CrawlDelay(asked: asked, kept: min(asked, Self.longestCrawlDelay))
     }

@@ -79,15 +79,19 @@ struct ScanJob: Sendable {
     var login: LoginWatch?
 
     enum LoginWatch: Sendable {
-        /// A redirect led there: it stands for the page that was asked for.
-        case wasLedTo
+        /// A redirect leads there: it stands for the page that was asked for.
+        case isRedirectTarget
         /// It does, unless its address says that it is one.
         case mayBeInPlace
     }
 
     /// What the job holds in memory.
     var byteCount: Int {
-        if case .fetched(let response) = source, case .bytes(let bytes) = response.body { bytes.count } else { 0 }
+        if case .fetched(let response) = source, case .bytes(let bytes) = response.body {
+            bytes.count
+        } else {
+            0
+        }
     }
 }
 
@@ -141,8 +145,8 @@ struct FoundLink: Sendable, Equatable {
     var isCORS = false
 }
 
-/// The references of one document, each kept once and without its fragment, until its base is known. Its memory is used
-/// again for the next one.
+/// The references of one document, each kept once and without its fragment, until its base is known. Its
+/// memory is used again for the next one.
 struct ReferenceList {
     private struct Reference {
         let range: Range<Int>
@@ -165,14 +169,18 @@ struct ReferenceList {
     }
 
     mutating func append(_ occurrence: LinkOccurrence, _ reference: Span<UInt8>) {
-        guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else { return }
+        guard let role = Frontier.Role(occurrence.kind), !occurrence.flags.contains(.isFragment) else {
+            return
+        }
         var flags = occurrence.flags.intersection(Self.telling)
         if occurrence.kind.isCORS(occurrence.flags) { flags.insert(.isCORS) }
         let start = bytes.count
         reference.withUnsafeBufferPointer { reference in
-            // Wherever the first number sign stands, what follows is the fragment. Many links lead into one document.
+            // Wherever the first number sign stands, what follows is the fragment. Many links lead into one
+            // document.
             let reference = UnsafeBufferPointer(
-                rebasing: reference.prefix(upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
+                rebasing: reference.prefix(
+                    upTo: reference.firstIndex(of: UInt8(ascii: "#")) ?? reference.count))
             var hasher = Hasher()
             hasher.combine(bytes: UnsafeRawBufferPointer(reference))
             hasher.combine(role)
@@ -181,11 +189,13 @@ struct ReferenceList {
             bytes.append(contentsOf: reference)
             references.append(
                 Reference(
-                    range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh, flags: flags))
+                    range: start..<bytes.count, role: role, isRefresh: occurrence.kind == .refresh,
+                    flags: flags))
         }
     }
 
-    /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a browser.
+    /// What the references lead to, without fragments. References that are no URL lead nowhere, as in a
+    /// browser.
     func resolve(
         against url: WebURL, table: LinkTable, _ manners: PageManners = PageManners(nofollow: .ignore),
         _ directives: PageDirectives = []
@@ -196,7 +206,8 @@ struct ReferenceList {
         let bytes = bytes.span
         for reference in references {
             let target = WebURL(
-                utf8: bytes.extracting(reference.range), base: reference.flags.contains(.ignoresBase) ? url : base,
+                utf8: bytes.extracting(reference.range),
+                base: reference.flags.contains(.ignoresBase) ? url : base,
                 queryEncoding: table.encoding)
             guard let target, !target.isInert else { continue }
             let isLeft =

@@ -5,7 +5,8 @@ internal import Markup
 internal import Store
 internal import Web
 
-/// Reads bodies: their digest, their links, the form in which they are kept. It belongs to one thread of the pool.
+/// Reads bodies: their digest, their links, the form in which they are kept. It belongs to one thread of the
+/// pool.
 final class ScanWorker {
     private let scanner = LinkScanner()
     private var references = ReferenceList()
@@ -73,7 +74,9 @@ final class ScanWorker {
                 return
             }
         }
-        guard var body = try body(of: response, job, measured, into: &result) else { return response.body.discard() }
+        guard var body = try body(of: response, job, measured, into: &result) else {
+            return response.body.discard()
+        }
         body.md5 = measured?.digest(.md5)
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
@@ -91,11 +94,14 @@ final class ScanWorker {
         _ willStore: CrawlPlan.WillStore
     ) throws(StoreError) -> Failure? {
         let answer = CrawlPlan.Answer(
-            url: job.url, status: response.status, fields: response.fields, bytes: try response.body.content.load())
+            url: job.url, status: response.status, fields: response.fields,
+            bytes: try response.body.content.load())
         guard let edited = willStore(answer) else { return .unwanted }
         response.fields = edited.fields
         guard edited.bytes != answer.bytes else { return nil }
-        if case .mismatch(let mismatch)? = job.required.map({ BundleMeter.verdict(on: $0, bytes: edited.bytes) }) {
+        if case .mismatch(let mismatch)? = job.required.map({
+            BundleMeter.verdict(on: $0, bytes: edited.bytes)
+        }) {
             return .altered("\(mismatch), as willStore edited it")
         }
         response.body.discard()
@@ -106,7 +112,8 @@ final class ScanWorker {
 
     /// Nil for what is not kept.
     private func body(
-        of response: FetchedResponse, _ job: ScanJob, _ measured: Measurement.Body?, into result: inout ScanResult
+        of response: FetchedResponse, _ job: ScanJob, _ measured: Measurement.Body?,
+        into result: inout ScanResult
     ) throws(StoreError) -> NewBody? {
         let known = measured?.digest(.sha256).map { (sha256: $0, byteCount: measured?.byteCount ?? 0) }
         switch response.body {
@@ -126,8 +133,11 @@ final class ScanWorker {
             read(response.fields, LinkTable(), of: job, into: &result)
             guard !result.isLeftOut else { return nil }
             let body = try NewBody(
-                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known, in: folder)
-            if job.role == .page { result.print = ContentPrint(digest: body.fingerprint, byteCount: byteCount) }
+                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known,
+                in: folder)
+            if job.role == .page {
+                result.print = ContentPrint(digest: body.fingerprint, byteCount: byteCount)
+            }
             return body
         }
     }
@@ -139,7 +149,8 @@ final class ScanWorker {
         let mediaType = fields.contentType
         if job.role == .guide {
             result.links = guided(by: bytes, mediaType, job.url)
-            return try NewBody(content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
+            return try NewBody(
+                content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), in: folder)
         }
         references.removeAll()
         let reading = scanner.read(bytes.span, of: job.url, as: mediaType) { references.append($0, $1) }
@@ -157,7 +168,8 @@ final class ScanWorker {
             result.saysNotFound = table.title.map(NotFoundWords.areSaid) ?? false
             result.print =
                 job.wantsWords || result.saysNotFound
-                ? ContentPrint(text: bytes.span) : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
+                ? ContentPrint(text: bytes.span)
+                : ContentPrint(digest: body.fingerprint, byteCount: bytes.count)
         }
         return body
     }
@@ -173,7 +185,8 @@ final class ScanWorker {
             ? LoginWords.hasField(bytes.span)
             : result.asksForPassword
                 && (table.title.map(LoginWords.areSaid) ?? false
-                    || LoginWords.areSentTo(by: bytes.span) && result.links.count { $0.role == .page } <= Self.fewLinks)
+                    || LoginWords.areSentTo(by: bytes.span)
+                        && result.links.count { $0.role == .page } <= Self.fewLinks)
         guard isLogin else { return }
         result.login = isNamed && watch == .mayBeInPlace ? .byItself : .inPlace
     }
@@ -193,9 +206,12 @@ final class ScanWorker {
     }
 
     /// What the body leads to, by what it asks of crawlers.
-    private func read(_ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult) {
+    private func read(
+        _ fields: HTTPFields, _ table: LinkTable, of job: ScanJob, into result: inout ScanResult
+    ) {
         result.directives = PageDirectives(fields, metaContent: table.robots, productToken: productToken)
-        result.isLeftOut = job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
+        result.isLeftOut =
+            job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
     }
 
@@ -205,21 +221,28 @@ final class ScanWorker {
         let subject = ResponseInspection.Subject(
             url: job.url, status: response.status, fields: response.fields,
             beginning: try response.body.beginning(Self.inspectedByteCount))
-        if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) { return .refused(rule.text) }
-        // A page may be called like a picture; what a page needs is what its name says, and a digest says more than a name.
-        return job.role == .requisite && job.required == nil && !rules.inspection.accepts(subject) ? .standIn : nil
+        if let rule = rules.refusal(of: subject, byteCount: response.body.byteCount) {
+            return .refused(rule.text)
+        }
+        // A page may be called like a picture; what a page needs is what its name says, and a digest says
+        // more than a name.
+        return job.role == .requisite && job.required == nil && !rules.inspection.accepts(subject)
+            ? .standIn : nil
     }
 
     private static let inspectedByteCount = 4096
 
-    /// The pages that a sitemap names, and the further sitemaps: XML, a feed, or plain lines, compressed or not.
+    /// The pages that a sitemap names, and the further sitemaps: XML, a feed, or plain lines, compressed or
+    /// not.
     private func guided(by bytes: [UInt8], _ mediaType: MediaType?, _ url: WebURL) -> [FoundLink] {
         let inflated = Gzip.isGzip(bytes.span) ? Gzip.inflate(bytes.span, limit: Self.largestSitemap) : bytes
         guard let bytes = inflated, url.path != "/robots.txt" else { return [] }
         let format = BodyFormat(mediaType: nil, url: url, body: bytes.span)
         guard format != .opaque else { return lines(of: bytes, url) }
         references.removeAll()
-        let table = scanner.scan(bytes.span, as: format, charset: mediaType?.charset) { references.append($0, $1) }
+        let table = scanner.scan(bytes.span, as: format, charset: mediaType?.charset) {
+            references.append($0, $1)
+        }
         let links = references.resolve(against: url, table: table)
         guard Self.listsGuides(bytes) else { return links }
         return links.map { FoundLink(url: $0.url, role: .guide) }
@@ -238,7 +261,9 @@ final class ScanWorker {
     private func lines(of bytes: [UInt8], _ url: WebURL) -> [FoundLink] {
         bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).compactMap { line in
             let text = line.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
-            guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else { return nil }
+            guard text.starts(with: "http".utf8), let target = WebURL(utf8: Array(text).span) else {
+                return nil
+            }
             return FoundLink(url: target.key, role: .page)
         }
     }

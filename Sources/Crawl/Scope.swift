@@ -2,11 +2,13 @@ public import Web
 
 /// What belongs to a site: which pages are followed, and what is left out.
 ///
-/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without a host
-///   (`/blog/**`, `*.pdf`) includes pages on the site's own hosts only; one that names a host leads there.
-/// - What a page needs is followed wherever it is and however deep: neither the extent nor the depth is asked.
-/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes `ads.example.com`
-///   wants nothing from there. What it leaves out is skipped, not missing.
+/// - Pages are followed as far as the extent reaches, and where an include pattern matches. A pattern without
+///   a host (`/blog/**`, `*.pdf`) includes pages on the site's own hosts only; one that names a host leads
+///   there.
+/// - What a page needs is followed wherever it is and however deep: neither the extent nor the depth is
+///   asked.
+/// - An exclude pattern holds for pages and for what they need: it names URLs, and whoever writes
+///   `ads.example.com` wants nothing from there. What it leaves out is skipped, not missing.
 package struct Scope: Sendable {
     /// Where a page that asks for longer ones has lost its way.
     package static let longestURL = 16 * 1024
@@ -46,8 +48,8 @@ package struct Scope: Sendable {
         return patterns
     }
 
-    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True when that
-    /// is news, by which pages that were skipped may be of the site after all.
+    /// A start URL that leads elsewhere takes its site along: `example.com` that is `www.example.com`. True
+    /// when that is news, by which pages that were skipped may be of the site after all.
     package mutating func startMoved(from: WebURL, to: WebURL) -> Bool {
         // `/docs` is the folder `/docs/` and not the whole host; only now is that known.
         if options.extent == .path, to.path == from.path + "/" {
@@ -75,6 +77,22 @@ package struct Scope: Sendable {
 }
 
 extension Scope {
+    /// As what an URL is wanted.
+    package enum Want: Sendable {
+        case start
+        case page(depth: Int)
+        case requisite
+    }
+
+    /// Whether an URL is followed, and why. A crawl and whoever walks what is held go by the same rules.
+    package func verdict(on url: WebURL, as want: Want) -> ScopeVerdict {
+        switch want {
+        case .start: verdict(onStart: url)
+        case .page(let depth): verdict(onPage: url, depth: depth)
+        case .requisite: verdict(onRequisite: url)
+        }
+    }
+
     /// Whether a page so many links away from the start is followed, and why.
     package func verdict(onPage url: WebURL, depth: Int) -> ScopeVerdict {
         if let reason = reasonToRefuse(url) { return .skipped(reason) }
@@ -108,14 +126,17 @@ extension Scope {
         switch options.extent {
         case .host: folders[url.host] == nil ? nil : .host(url.host)
         case .path: folder(holding: url).map { .folder(url.host + $0) }
-        case .domain: domain(of: url).map { .domain($0) } ?? (folders[url.host] == nil ? nil : .host(url.host))
+        case .domain:
+            domain(of: url).map { .domain($0) } ?? (folders[url.host] == nil ? nil : .host(url.host))
         }
     }
 
     private func folder(holding url: WebURL) -> String? {
         guard let folders = folders[url.host] else { return nil }
         let path = url.path
-        return folders.first { path.utf8.starts(with: $0.utf8) || $0.utf8.dropLast().elementsEqual(path.utf8) }
+        return folders.first {
+            path.utf8.starts(with: $0.utf8) || $0.utf8.dropLast().elementsEqual(path.utf8)
+        }
     }
 
     /// The site's domain that the host belongs to.
@@ -148,17 +169,19 @@ extension Scope {
 }
 
 /// Links that end a session: whoever follows one goes on as nobody, and hears so of every page after.
-enum SessionEnd {
+package enum SessionEnd {
     /// Whether the last word of the path, or a word of the query, says so in one of the great languages.
-    static func isAt(_ url: WebURL) -> Bool {
+    package static func isAt(_ url: WebURL) -> Bool {
         let segments = url.path.utf8.split(separator: UInt8(ascii: "/"))
         if let last = segments.last {
             let name = last.prefix { $0 != UInt8(ascii: ".") && $0 != UInt8(ascii: ";") }
             if isEnd(name) { return true }
         }
         guard let query = url.query else { return false }
-        return query.utf8.split { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") }
-            .contains { isEnd($0) }
+        return query.utf8.split {
+            $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":")
+        }
+        .contains { isEnd($0) }
     }
 
     private static func isEnd(_ word: some Collection<UInt8>) -> Bool {
@@ -174,8 +197,10 @@ enum SessionEnd {
     private static let words: Set<String> = [
         "logout", "logoff", "logmeout", "signout", "signoff", "userlogout", "endsession", "disconnect",
         "abmelden", "ausloggen", "deconnexion", "déconnexion", "deconnecter", "déconnecter", "sedeconnecter",
-        "cerrarsesion", "cerrarsesión", "desconectar", "desconectarse", "sair", "terminarsessao", "terminarsessão",
-        "esci", "disconnetti", "uitloggen", "afmelden", "wyloguj", "loggaut", "loggut", "logud", "kirjauduulos",
+        "cerrarsesion", "cerrarsesión", "desconectar", "desconectarse", "sair", "terminarsessao",
+        "terminarsessão",
+        "esci", "disconnetti", "uitloggen", "afmelden", "wyloguj", "loggaut", "loggut", "logud",
+        "kirjauduulos",
         "odhlasit", "odhlásit", "odhlaseni", "odhlášení", "kijelentkezes", "kijelentkezés", "cikis", "çıkış",
         "oturumukapat", "выход", "выйти", "вийти", "exitsession", "退出", "退出登录", "登出", "注销", "ログアウト",
         "로그아웃", "تسجيلالخروج", "keluar", "dangxuat", "đăngxuất",
@@ -185,14 +210,17 @@ enum SessionEnd {
 /// Which pages belong to a site. What they need is fetched from wherever it is.
 public struct ScopeOptions: Sendable, Equatable {
     public var extent = SiteExtent.host
-    /// Patterns of pages that are followed as well: `/blog/**`, `*.pdf`, `docs.example.com`, `regex:[0-9]{4}$`.
+    /// Patterns of pages that are followed as well: `/blog/**`, `*.pdf`, `docs.example.com`,
+    /// `regex:[0-9]{4}$`.
     public var include: [String] = []
     /// Patterns of what is never asked for, pages or not; they outweigh everything else.
     public var exclude: [String] = []
     /// How many links away from a start URL a page may be; the start itself is none away. Nil for any number.
     public var depth: Int?
 
-    public init(extent: SiteExtent = .host, include: [String] = [], exclude: [String] = [], depth: Int? = nil) {
+    public init(
+        extent: SiteExtent = .host, include: [String] = [], exclude: [String] = [], depth: Int? = nil
+    ) {
         self.extent = extent
         self.include = include
         self.exclude = exclude

@@ -1,25 +1,30 @@
 internal import Glibc
 public import Web
 
-/// How a site is prefetched: said on a command line, in a file of settings or by a manifest, stored with the site, and used by
-/// whoever fetches for it later. Nothing in it is secret, and nothing is about one run alone.
+/// How a site is prefetched: said on a command line, in a file of settings or by a manifest, stored with the
+/// site, and used by whoever fetches for it later. Nothing in it is secret, and nothing is about one run
+/// alone.
 public struct SitePlan: Sendable, Equatable {
     public var scope = ScopeOptions()
     /// Lists of pages beside those that robots.txt names.
     public var sitemaps: [String] = []
     /// Nil for `obey`; in an update, for what held the last time, as with the two below.
     public var robots: RobotsPolicy?
-    /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is ignored.
+    /// What `nofollow` keeps from being followed; nil for `pages`, or for `ignore` where robots.txt is
+    /// ignored.
     public var nofollow: NofollowPolicy?
-    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for `ignore`.
+    /// Whether pages that say `noindex` are read for their links alone: words to search engines. Nil for
+    /// `ignore`.
     public var noindex: RobotsPolicy?
     /// What the user wants otherwise than servers say, a rule each: `https://api.example.com/** max-age=600`.
     public var rules: [String] = []
     /// Scripts' strings that may be links are tried.
     public var guesses = true
-    /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none, goes on beyond.
+    /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
+    /// goes on beyond.
     public var maxPages: Int?
-    /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last time.
+    /// The most connections that one host gets at once; nil for 16 or, in an update, for what held the last
+    /// time.
     public var connectionsPerHost: Int?
     /// Nil for a site whose bundles nobody vouches for.
     package var manifest: ManifestPlan?
@@ -50,8 +55,8 @@ public struct SitePlan: Sendable, Equatable {
     /// Only what differs from the usual is written.
     package var text: String { members.text(.compact) }
 
-    /// What this says of one run, over what held the last time. A list or a scope is never said anew in an update; the manifest,
-    /// and what was left out, are the last visit's.
+    /// What this says of one run, over what held the last time. A list or a scope is never said anew in an
+    /// update; the manifest, and what was left out, are the last visit's.
     package func over(_ held: SitePlan) -> SitePlan {
         var plan = held
         (plan.manifest, plan.leftOut) = (nil, nil)
@@ -70,8 +75,8 @@ public struct SitePlan: Sendable, Equatable {
     }
 }
 
-/// Where a site's manifest comes from, and what is made of it. The manifest itself is kept with each visit that it was
-/// in force in, so that a roll-back has the digests that belong to it.
+/// Where a site's manifest comes from, and what is made of it. The manifest itself is kept with each visit
+/// that it was in force in, so that a roll-back has the digests that belong to it.
 package struct ManifestPlan: Sendable, Equatable {
     /// The path of a file, from the root on, or an http or https URL.
     package var place: String

@@ -18,8 +18,8 @@ package enum SiteWall: Sendable, Equatable, CustomStringConvertible {
 
     /// Looks at a visit all of which is stored. Nil where nothing stands in the way.
     ///
-    /// It takes much to be called one: a site may have a login on every page, be a single page, or show one page at all of its
-    /// addresses and leave the rest to its scripts.
+    /// It takes much to be called one: a site may have a login on every page, be a single page, or show one
+    /// page at all of its addresses and leave the rest to its scripts.
     static func found(
         in visit: Int64, start: [WebURL], _ reader: StoreReader
     ) throws(StoreError) -> SiteWall? {
@@ -131,14 +131,17 @@ enum LoginWords {
     private static let phrases = [
         "log in", "login", "log-in", "logon", "sign in", "signin", "sign-in", "sign on", "authentication",
         "anmelden", "anmeldung", "einloggen", "connexion", "se connecter", "identification", "iniciar sesión",
-        "inicio de sesión", "accedi", "accesso", "iniciar sessão", "inloggen", "logga in", "log ind", "kirjaudu",
+        "inicio de sesión", "accedi", "accesso", "iniciar sessão", "inloggen", "logga in", "log ind",
+        "kirjaudu",
         "zaloguj", "přihlášení", "вход", "войти", "giriş yap", "登录", "登入", "ログイン", "로그인",
     ].map { Array($0.utf8) }
 
     /// Parts of a path, without an ending, or the first part of a host's name.
     private static let names: Set<String> = [
-        "login", "log-in", "log_in", "logon", "signin", "sign-in", "sign_in", "sign-on", "auth", "authenticate",
-        "authorize", "authentication", "sso", "saml", "saml2", "oauth", "oauth2", "oidc", "cas", "idp", "wp-login",
+        "login", "log-in", "log_in", "logon", "signin", "sign-in", "sign_in", "sign-on", "auth",
+        "authenticate",
+        "authorize", "authentication", "sso", "saml", "saml2", "oauth", "oauth2", "oidc", "cas", "idp",
+        "wp-login",
         "user_session", "users_sign_in",
     ]
 
@@ -184,8 +187,10 @@ enum LoginWords {
         }
     }
 
-    private static let forms = ["login", "log-in", "logon", "signin", "sign-in", "sign_in", "session", "auth"]
-        .map { Array($0.utf8) }
+    private static let forms = [
+        "login", "log-in", "logon", "signin", "sign-in", "sign_in", "session", "auth",
+    ]
+    .map { Array($0.utf8) }
 
     /// Whether it is so of some tag; the tag's bytes are given in lower case, without its name.
     private static func hasTag(

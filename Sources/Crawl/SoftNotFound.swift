@@ -1,7 +1,7 @@
 internal import Web
 
-/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers to an URL
-/// that cannot exist.
+/// Tells pages of a host that say "not found" with a status that says the contrary, by what the host answers
+/// to an URL that cannot exist.
 struct SoftNotFound: Sendable {
     /// An answer as far as it tells.
     struct Answer: Sendable, Equatable {
@@ -23,8 +23,8 @@ struct SoftNotFound: Sendable {
         case unknown
         /// It says so when there is nothing.
         case honest
-        /// It answers everything in the same way, since its pages are made in the browser: that says nothing about any
-        /// of them.
+        /// It answers everything in the same way, since its pages are made in the browser: that says nothing
+        /// about any of them.
         case sameForAll
         case redirecting(WebURL)
         case page(ContentPrint)
@@ -34,13 +34,13 @@ struct SoftNotFound: Sendable {
 
     private static let nameLength = 24
     private static let differingBits = 6
-    /// For a page whose title says that there is nothing: of few words the address among them is a part that counts. Pages
-    /// that have nothing in common differ in half of 64.
+    /// For a page whose title says that there is nothing: of few words the address among them is a part that
+    /// counts. Pages that have nothing in common differ in half of 64.
     private static let differingBitsWhereSaid = 16
     private static let differingSize = 0.1
 
-    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed, its ending
-    /// kept.
+    /// An URL beside the given one that no server has: its last name replaced by letters made from the seed,
+    /// its ending kept.
     static func probe(beside url: WebURL, seed: UInt64) -> WebURL? {
         let name = url.path.utf8.suffix(while: { $0 != UInt8(ascii: "/") })
         let ending = name.lastIndex(of: UInt8(ascii: ".")).map { name[$0...].prefix(8) } ?? name.suffix(0)
@@ -53,8 +53,8 @@ struct SoftNotFound: Sendable {
         return WebURL(String(decoding: letters + ending, as: UTF8.self), base: url)
     }
 
-    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the start
-    /// page.
+    /// Tells what the host answered to the probe. `start` is what it answers to a page that exists, best the
+    /// start page.
     mutating func probed(_ answer: Answer, start: Answer?) {
         if let target = answer.target {
             manner = .redirecting(target)
@@ -78,7 +78,9 @@ struct SoftNotFound: Sendable {
         case .honest, .sameForAll: .found
         case .redirecting(let target): answer.target == target ? .notFound : .found
         case .page(let content):
-            answer.content.map { Self.isAlike($0, content, saysSo ? Self.differingBitsWhereSaid : Self.differingBits) }
+            answer.content.map {
+                Self.isAlike($0, content, saysSo ? Self.differingBitsWhereSaid : Self.differingBits)
+            }
                 ?? false ? .notFound : .found
         }
     }
@@ -99,8 +101,8 @@ extension String.UTF8View {
     }
 }
 
-/// Watches the pages of one host for those that say "not found" with a status that says the contrary. Only when some
-/// look so, or repeat each other, is the host asked for what it cannot have, once.
+/// Watches the pages of one host for those that say "not found" with a status that says the contrary. Only
+/// when some look so, or repeat each other, is the host asked for what it cannot have, once.
 struct SoftNotFoundWatch: Sendable {
     private var host = SoftNotFound()
     private var start: SoftNotFound.Answer?
@@ -158,7 +160,8 @@ struct SoftNotFoundWatch: Sendable {
 /// Words by which pages say that there is nothing.
 enum NotFoundWords {
     private static let phrases = [
-        "not found", "page missing", "no such page", "does not exist", "doesn't exist", "nicht gefunden", "introuvable",
+        "not found", "page missing", "no such page", "does not exist", "doesn't exist", "nicht gefunden",
+        "introuvable",
         "non trouvée", "no encontrada", "no encontrado", "non trovata", "não encontrada", "niet gevonden",
         "не найдена", "未找到", "見つかりません",
     ].map { Array($0.utf8) }

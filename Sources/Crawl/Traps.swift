@@ -1,11 +1,11 @@
 package import Web
 
-/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in folders,
-/// combinations of parameters.
+/// Notices where a site goes on for ever without saying anything new: calendars, session IDs, folders in
+/// folders, combinations of parameters.
 ///
-/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when they
-/// repeat each other. First such pages are slowed, which is to say asked for after all others; when they go on like
-/// that, they are stopped, for good.
+/// A pattern of URLs alone is no trap, however many pages it has: only its pages' contents make it one, when
+/// they repeat each other. First such pages are slowed, which is to say asked for after all others; when they
+/// go on like that, they are stopped, for good.
 struct Traps: Sendable {
     enum Verdict: Sendable, Equatable {
         case fine
@@ -41,7 +41,8 @@ struct Traps: Sendable {
         }
     }
 
-    /// Whether a page's content is to be told by its words, which takes a while: only where its URL looks like a trap.
+    /// Whether a page's content is to be told by its words, which takes a while: only where its URL looks
+    /// like a trap.
     func wantsWords(of url: WebURL) -> Bool {
         let shape = URLShape(url)
         guard shape.traits.isDisjoint(with: [.dates, .loops, .keys, .manyParameters]) else { return true }
@@ -64,7 +65,7 @@ struct Traps: Sendable {
     /// Nothing is slowed or stopped.
     var isQuiet: Bool { flagged.isEmpty }
 
-    /// Asked when an URL is heard of, and again when its turn comes.
+    /// Asked when an URL is discovered, and again when its turn comes.
     func verdict(on url: WebURL) -> Verdict {
         if flagged.isEmpty { return .fine }
         let shape = URLShape(url)
@@ -76,8 +77,8 @@ struct Traps: Sendable {
     /// Whether a page with the same content was told of lately.
     func hasSeen(_ print: ContentPrint) -> Bool { contents.contains(print.digest) }
 
-    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on further
-    /// ones like it.
+    /// Tells of a page that was fetched, and of the pages that it was the first to link to. The verdict is on
+    /// further ones like it.
     @discardableResult
     mutating func fetched(
         _ url: WebURL, _ print: ContentPrint, newPages: some Sequence<WebURL>, bringsMore: Bool = false
@@ -93,13 +94,14 @@ struct Traps: Sendable {
                 links += 1
                 let target = URLShape(page)
                 // A calendar's days are of it as its months are.
-                let isDay = shape.traits.contains(.dates) && target.traits.contains(.dates) && target.endsInDate
+                let isDay =
+                    shape.traits.contains(.dates) && target.traits.contains(.dates) && target.endsInDate
                 if target.key == shape.key || isDay { toItself += 1 }
             }
         }
         let isRepeated = contents.insert(print.digest)
-        // Products differ by little more than their names, and are no trap: only dates and loops are judged by
-        // likeness.
+        // Products differ by little more than their names, and are no trap: only dates and loops are judged
+        // by likeness.
         let nearness = !shape.traits.isDisjoint(with: [.dates, .loops])
         let record = patterns.update(shape.key) { record in
             record.add(
@@ -119,7 +121,8 @@ struct Traps: Sendable {
     }
 
     private mutating func lookAtRare(
-        _ url: WebURL, _ shape: URLShape, _ print: ContentPrint, _ isEmpty: Bool, _ newPages: some Sequence<WebURL>
+        _ url: WebURL, _ shape: URLShape, _ print: ContentPrint, _ isEmpty: Bool,
+        _ newPages: some Sequence<WebURL>
     ) {
         var (links, toItself) = (0, 0)
         for page in newPages {
@@ -128,7 +131,9 @@ struct Traps: Sendable {
         }
         let key = Self.rareKey(url)
         let record = patterns.update(key) { record in
-            record.add(print, isRepeated: false, nearness: false, isEmpty: isEmpty, newLinks: links, toItself: toItself)
+            record.add(
+                print, isRepeated: false, nearness: false, isEmpty: isEmpty, newLinks: links,
+                toItself: toItself)
         }
         guard let record else { return }
         if case .stopped? = flagged[key] { return }
@@ -174,7 +179,8 @@ struct Traps: Sendable {
         if traits.contains(.loops) { return .depth }
         if traits.contains(.dates), record.leadsToItself { return .calendar }
         if traits.contains(.keys), record.leadsToItself, record.newLinks >= record.pages { return .keys }
-        let isFruitless = traits.contains(.manyParameters) && record.leadsToItself && record.newLinks >= record.pages
+        let isFruitless =
+            traits.contains(.manyParameters) && record.leadsToItself && record.newLinks >= record.pages
         if isFruitless, record.pages >= pagesOfParameters, record.alikeShare < 0.6 { return .parameters }
         return .repetition
     }
@@ -213,7 +219,8 @@ package struct TrapReason: Sendable, Hashable, CustomStringConvertible {
         case .calendar: "a calendar without an end: \(alike) of \(pages) pages like \(pattern) are alike"
         case .depth: "folders without an end: \(alike) of \(pages) pages like \(pattern) are alike"
         case .keys: "keys without an end: \(alike) of \(pages) pages like \(pattern) say nothing of their own"
-        case .words: "words without an end: \(alike) of \(pages) pages that were looked at in \(pattern) say nothing"
+        case .words:
+            "words without an end: \(alike) of \(pages) pages that were looked at in \(pattern) say nothing"
         case .parameters: "parameters without an end: \(pages) pages like \(pattern) lead to little else"
         }
     }
@@ -249,10 +256,12 @@ struct PatternRecord: Sendable {
 
     var leadsToItself: Bool { newLinks > 0 && newLinksToItself * 20 >= newLinks * 19 }
 
-    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it also
-    /// counts as alike when it nearly is what the page before was; `isEmpty` that it says nothing of its own.
+    /// Tells of a page. `isRepeated` says that the same content was seen before, anywhere; `nearness` that it
+    /// also counts as alike when it nearly is what the page before was; `isEmpty` that it says nothing of its
+    /// own.
     mutating func add(
-        _ print: ContentPrint, isRepeated: Bool, nearness: Bool, isEmpty: Bool = false, newLinks: Int, toItself: Int
+        _ print: ContentPrint, isRepeated: Bool, nearness: Bool, isEmpty: Bool = false, newLinks: Int,
+        toItself: Int
     ) {
         let isNear = nearness && (last?.isAlike(print, differingBits: 3, differingSize: 0.02) ?? false)
         let isOfSize = nearness && print.words == nil && print.skeleton == nil && isOfUsualSize(print)
@@ -277,8 +286,9 @@ struct PatternRecord: Sendable {
     }
 }
 
-/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A shape that
-/// finds all of them taken wears down the weakest, so that one that comes often stays among thousands that come once.
+/// The records of the shapes that come most, in bounded memory: four places for each remainder of the key. A
+/// shape that finds all of them taken wears down the weakest, so that one that comes often stays among
+/// thousands that come once.
 struct PatternTable: Sendable {
     private struct Place {
         var record: PatternRecord
@@ -290,7 +300,8 @@ struct PatternTable: Sendable {
     private static let ways = 4
     private static let sets = 1024
 
-    /// The record of the shape, new when it had none; nil when every place is taken by shapes that come more often.
+    /// The record of the shape, new when it had none; nil when every place is taken by shapes that come more
+    /// often.
     mutating func update(_ key: UInt64, _ change: (inout PatternRecord) -> Void) -> PatternRecord? {
         if places.isEmpty { places = [Place?](repeating: nil, count: Self.ways * Self.sets) }
         let first = Int(key % UInt64(Self.sets)) * Self.ways

@@ -4,8 +4,8 @@ package import Web
 /// A pattern of URLs as a user writes it to include or exclude them.
 ///
 /// - `regex:EXPRESSION`: an extended regular expression of POSIX, looked for anywhere in the URL;
-/// - `https://example.com/docs/**`, `example.com/docs/**`, `/docs/**`: a glob of the URL, the place or the path, see
-///   `URLGlob`;
+/// - `https://example.com/docs/**`, `example.com/docs/**`, `/docs/**`: a glob of the URL, the place or the
+///   path, see `URLGlob`;
 /// - `*.pdf`, `ads.example.com`, without a slash: a glob of the file's name or of the host.
 package struct URLPattern: Sendable {
     /// How much of an URL a pattern speaks of.
@@ -42,7 +42,9 @@ package struct URLPattern: Sendable {
             guard let glob = URLGlob(text) else { throw .tooLong(text) }
             form = .glob(glob, text.utf8.first == UInt8(ascii: "/") ? .path : .host)
         } else {
-            guard let host = URLGlob(text), let atRoot = URLGlob("/\(text)"), let below = URLGlob("/**/\(text)") else {
+            guard let host = URLGlob(text), let atRoot = URLGlob("/\(text)"),
+                let below = URLGlob("/**/\(text)")
+            else {
                 throw .tooLong(text)
             }
             form = .name(host: host, atRoot: atRoot, below: below)
@@ -77,12 +79,13 @@ extension PatternMistake {
 ///
 /// It is compiled for the "C" locale, in which Larder runs: one byte is one character, and URLs are ASCII.
 final class RegularExpression: @unchecked Sendable {
-    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a lock of
-    // its own, as POSIX demands.
+    // Sendable: written in `init` and freed in `deinit` alone; what `regexec` changes inside it does under a
+    // lock of its own, as POSIX demands.
     private let compiled: UnsafeMutablePointer<regex_t>
 
     static let longestText = 1024
-    /// Longer subjects are not looked at: matching may take time in proportion to their length and the expression's.
+    /// Longer subjects are not looked at: matching may take time in proportion to their length and the
+    /// expression's.
     static let longestSubject = 16 * 1024
     /// Nested repetitions multiply, and every copy takes memory when the expression is compiled.
     private static let mostCopies = 1000

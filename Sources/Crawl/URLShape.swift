@@ -1,10 +1,12 @@
 internal import Web
 
-/// What the URLs that one rule of a server makes have in common: `example.com/cal/{year}/{month}/?view={text}`.
+/// What the URLs that one rule of a server makes have in common:
+/// `example.com/cal/{year}/{month}/?view={text}`.
 ///
-/// In the path, numbers, dates and what looks like a key stand for others of their kind, words for themselves; a folder
-/// that comes three times or more stands once, with `…` behind it. Of the query the names of the parameters are kept,
-/// in the order of the alphabet, and the kind of their values; from four names on it is `{many}`.
+/// In the path, numbers, dates and what looks like a key stand for others of their kind, words for
+/// themselves; a folder that comes three times or more stands once, with `…` behind it. Of the query the
+/// names of the parameters are kept, in the order of the alphabet, and the kind of their values; from four
+/// names on it is `{many}`.
 struct URLShape: Sendable, Hashable {
     struct Traits: OptionSet, Sendable, Hashable {
         let rawValue: UInt8
@@ -139,7 +141,8 @@ extension URLShape {
 
 /// Recognises dates in URLs: `/2031/05/17/`, `/2031-05-17`, `/20310517`, `?year=2031&month=5`.
 ///
-/// A year alone may as well be a number: it is one only with a month behind it, or by the name of its parameter.
+/// A year alone may as well be a number: it is one only with a month behind it, or by the name of its
+/// parameter.
 struct DatePath {
     private enum Part {
         case year, month
@@ -172,7 +175,8 @@ struct DatePath {
         case "month", "mon", "mo": isMonth(value) ? "{month}" : nil
         case "day", "dy", "week": number(value, in: 1...53, digits: 1...2) == nil ? nil : "{day}"
         // Seconds since 1970, or thousandths of them.
-        case "t", "ts", "time", "timestamp", "date", "from", "to", "start", "end", "at": isTime(value) ? "{time}" : nil
+        case "t", "ts", "time", "timestamp", "date", "from", "to", "start", "end", "at":
+            isTime(value) ? "{time}" : nil
         // As WordPress has it: 203105.
         case "m":
             value.count == 6 && isYear(value.prefix(4)) && isMonth(value.dropFirst(4)) ? "{date}" : nil
@@ -196,7 +200,8 @@ struct DatePath {
         {
             return isEnd(bytes, start + 8) ? start + 8 : nil
         }
-        guard separator == UInt8(ascii: "-") || separator == UInt8(ascii: "_"), isMonth(rest[(start + 5)..<(start + 7)])
+        guard separator == UInt8(ascii: "-") || separator == UInt8(ascii: "_"),
+            isMonth(rest[(start + 5)..<(start + 7)])
         else { return nil }
         if rest.count >= 10, rest[start + 7] == separator, isDay(rest[(start + 8)..<(start + 10)]) {
             return isEnd(bytes, start + 10) ? start + 10 : nil
@@ -220,7 +225,9 @@ struct DatePath {
         number(bytes, in: 1800...2999, digits: 4...4) != nil
     }
 
-    private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool { number(bytes, in: 1...31, digits: 1...2) != nil }
+    private static func isDay(_ bytes: ArraySlice<UInt8>) -> Bool {
+        number(bytes, in: 1...31, digits: 1...2) != nil
+    }
 
     private static func isMonth(_ bytes: ArraySlice<UInt8>) -> Bool {
         number(bytes, in: 1...12, digits: 1...2) != nil || isMonthName(bytes)
@@ -233,7 +240,8 @@ struct DatePath {
     }
 
     private static let monthNames = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+        "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+        "november",
         "december",
     ]
 
@@ -251,7 +259,8 @@ enum URLWord {
     private static let leastKey = 16
     private static let leastHex = 8
 
-    /// Appends a segment of a path, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in the places of such.
+    /// Appends a segment of a path, with `{n}`, `{date}`, `{uuid}`, `{hex}` and `{key}` in the places of
+    /// such.
     static func appendShape(
         of segment: ArraySlice<UInt8>, to shape: inout [UInt8], _ traits: inout URLShape.Traits
     ) {
@@ -325,7 +334,11 @@ enum URLWord {
     ) {
         var isInNumber = false
         for byte in word {
-            if !byte.isASCIIDigit { shape.append(byte) } else if !isInNumber { shape.append(contentsOf: "{n}".utf8) }
+            if !byte.isASCIIDigit {
+                shape.append(byte)
+            } else if !isInNumber {
+                shape.append(contentsOf: "{n}".utf8)
+            }
             isInNumber = byte.isASCIIDigit
             if isInNumber { traits.insert(.numbers) }
         }
@@ -334,7 +347,9 @@ enum URLWord {
     /// Eight, four, four, four and twelve hexadecimal digits with hyphens between.
     private static func endOfUUID(in bytes: ArraySlice<UInt8>, at start: Int) -> Int? {
         let end = start + 36
-        guard end <= bytes.endIndex, end == bytes.endIndex || !bytes[end].isASCIIAlphanumeric else { return nil }
+        guard end <= bytes.endIndex, end == bytes.endIndex || !bytes[end].isASCIIAlphanumeric else {
+            return nil
+        }
         for (offset, byte) in bytes[start..<end].enumerated() {
             switch offset {
             case 8, 13, 18, 23: guard byte == UInt8(ascii: "-") else { return nil }
@@ -342,5 +357,54 @@ enum URLWord {
             }
         }
         return end
+    }
+}
+
+/// What URLs have in common that come from one place, told at a glance: `URLShape` looks closer.
+enum Kinship {
+    /// Where an URL is: its path up to the last slash, with the ending of what is behind it.
+    static func folder(of url: WebURL) -> UInt64 {
+        let path = Array(url.path.utf8)
+        let slash = path.lastIndex(of: UInt8(ascii: "/")) ?? 0
+        let dot = path[slash...].lastIndex(of: UInt8(ascii: ".")) ?? path.count
+        return Mixing.mix(path[..<slash] + path[dot...])
+    }
+
+    /// The same, with one number as good as another, and with the names of what is asked for.
+    static func kin(of href: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        let query = href.firstIndex(of: UInt8(ascii: "?")) ?? href.count
+        let path = href[..<query]
+        let slash = path.lastIndex(of: UInt8(ascii: "/")) ?? 0
+        let dot = path[slash...].lastIndex(of: UInt8(ascii: ".")) ?? query
+        var hash = Hash()
+        for byte in href[..<slash] { hash.add(byte) }
+        for byte in href[dot..<query] { hash.add(byte) }
+        var isName = true
+        for byte in href[query...] {
+            if byte == UInt8(ascii: "&") {
+                isName = true
+            } else if byte == UInt8(ascii: "=") {
+                isName = false
+            }
+            if isName { hash.add(byte) }
+        }
+        return hash.value
+    }
+
+    private struct Hash {
+        var value: UInt64 = 0xCBF2_9CE4_8422_2325
+        private var isInNumber = false
+
+        @inline(__always)
+        mutating func add(_ byte: UInt8) {
+            if byte.isASCIIDigit {
+                if isInNumber { return }
+                isInNumber = true
+                value = (value ^ 0x30) &* 0x0000_0100_0000_01B3
+            } else {
+                isInNumber = false
+                value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ internal import Serve
 internal import Store
 internal import System
 internal import TLS
-internal import Web
+package import Web
 
 /// A proxy in front of the network: programs ask it for whatever they want, and the larder keeps what passes, or answers
 /// in place of the network.
@@ -35,17 +35,14 @@ public struct ProxyAuthority: Sendable {
     public let keyDigest: String
     /// The file that holds certificate and key, and that nobody else may read.
     public let file: String
+}
 
-    public var json: String {
-        var writer = JSONWriter(.pretty)
-        writer.object {
-            $0.member("certificate", certificate)
-            $0.member("fingerprint", fingerprint)
-            $0.member("keyDigest", keyDigest)
-            $0.member("file", file)
-        }
-        return writer.text
+extension ProxyAuthority: JSONObject {
+    package var members: JSONMembers {
+        ["certificate": certificate, "fingerprint": fingerprint, "keyDigest": keyDigest, "file": file]
     }
+
+    public var json: String { members.text() }
 }
 
 /// What passed through a proxy so far.
@@ -111,7 +108,12 @@ extension Larder {
         told.untouched = proxy.untouched.map { $0.lowercased() }
         told.mayReachPrivate = options.network.mayReachPrivate
         if options.policy != .offline {
-            let fetching = try options.network.fetchOptions(for: [], spoolFolder: folder.incoming)
+            let fetching: FetchOptions
+            do throws(NetworkMistake) {
+                fetching = try options.network.fetchOptions(for: [], spoolFolder: folder.incoming)
+            } catch {
+                throw LarderError(error)
+            }
             told.connect = { url in (try? RawConnection(to: url, fetching)).map(RawChannel.init) }
         }
         return (proxy.port, told)

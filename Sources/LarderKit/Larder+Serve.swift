@@ -173,8 +173,8 @@ public struct ServeOptions: Sendable {
             }
             if proxy != nil, proxy?.login == nil, !known.isLoopback {
                 throw LarderError(
-                    .input,
-                    "a proxy that other machines reach is for those who have its login: --proxy-user USER:PASSWORD")
+                    .input, "a proxy that other machines reach is for those who have its login: name one",
+                    remedy: .proxyLogin)
             }
             options.address = known
         }

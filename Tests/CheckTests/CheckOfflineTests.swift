@@ -48,6 +48,28 @@ import Web
         #expect(try await larder.checkOffline("127.0.0.1") == report)
     }
 
+    /// A prefetch says so too: nobody misses what was never wanted.
+    @Test(
+        arguments: [
+            ("/logout", "127.0.0.1 Cookie: session=1", nil, "would end the session"),
+            ("/two", nil, "/two not-allowed", "not to be stored, by the rule"),
+        ] as [(String, String?, String?, String)])
+    func `what the user's own wish kept out is left out, and not missing`(
+        target: String, header: String?, rule: String?, reason: String
+    ) async throws {
+        origin.on("/", .page("<a href=\(target)>there</a>"))
+        origin.on(target, .page("there"))
+        var options = PrefetchOptions()
+        options.network.headers = header.map { [$0] } ?? []
+        options.plan.rules = rule.map { [$0] } ?? []
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(origin.requests(to: target).isEmpty)
+        let report = try await larder.checkOffline(origin.url("/"))
+        #expect(report.isClean)
+        #expect(verdicts(report) == ["/": .verified, target: .leftOut])
+        #expect(report.items.contains { $0.detail?.contains(reason) == true })
+    }
+
     @Test func `what is missing is told with the pages that lead to it`() async throws {
         origin.on("/f.woff2", .failure(500))
         origin.on("/real.png", .failure(403))

@@ -36,4 +36,41 @@ import Testing
         let nothing = try await Larder(at: scratch.path).plan([origin.url("/none")])
         #expect(nothing.groups.isEmpty)
     }
+
+    /// What a prefetch would leave out is left out of the estimate too.
+    @Test(arguments: [(Int?.none, 4), (2, 3), (1, 2), (0, 1)])
+    func `a page that is too deep counts for nothing`(depth: Int?, pages: Int) async throws {
+        for (page, next) in [("/", "/a"), ("/a", "/b"), ("/b", "/c")] {
+            origin.on(page, .page("<a href=\(next)>on</a>"))
+        }
+        origin.on("/c", .page("the end"))
+        var options = PrefetchOptions()
+        options.plan.scope.depth = depth
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")], options: options)
+        #expect(report.pages.low == pages)
+        #expect(origin.requests(to: "/c").count == (depth == nil ? 1 : 0))
+    }
+
+    @Test func `a start that leads to another host takes the site along`() async throws {
+        let there = origin.base.replacing("127.0.0.1", with: "localhost")
+        origin.on("/", .redirect(to: there + "/home"))
+        origin.on("/home", .page("<a href=/a>a</a><a href=/b>b</a>"))
+        for target in ["/a", "/b"] { origin.on(target, .page(target)) }
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")])
+        #expect(report.pages.low == 3)
+    }
+
+    @Test func `what asks not to be followed is not counted, and a link that ends the session not followed`()
+        async throws
+    {
+        origin.on("/", .page("<a href=/a>a</a><a href=/b>b</a><a href=/logout>out</a>"))
+        origin.on("/a", .page("<meta name=robots content=nofollow><a href=/c>c</a>"))
+        for target in ["/b", "/c", "/logout"] { origin.on(target, .page(target)) }
+        var options = PrefetchOptions()
+        options.network.headers = ["127.0.0.1 Cookie: session=1"]
+        let report = try await Larder(at: scratch.path).plan([origin.url("/")], options: options)
+        #expect(report.pages.low == 3)
+        #expect(origin.requests(to: "/logout").isEmpty)
+        #expect(origin.requests(to: "/c").isEmpty)
+    }
 }

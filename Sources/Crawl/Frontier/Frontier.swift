@@ -1,302 +1,194 @@
 internal import Fetch
+internal import Markup
+internal import Store
 internal import Web
 
-/// Everything that a crawl has heard of, and what it does next. A pure value: what happened and the time go in, what
-/// to fetch comes out.
+/// Everything that a crawl has discovered, and what it does next. A pure value: what happened and the time go
+/// in, what to do comes out.
 ///
-/// Its hosts stand in a line, wait for a time, or stand aside until an answer comes, so that what is next is found
-/// without looking at all of them.
+/// `apply` takes what happened, `next` says what to ask for; both may be called again at once. What the
+/// frontier knows stands in a `FrontierCore`, which has several files: only this one can reach it, and so
+/// nobody else changes it.
 struct Frontier: Sendable {
-    enum Task: Sendable, Equatable {
-        case fetch(UInt32)
-        /// The robots.txt of a host, or where it was redirected to; the answer goes to `robotsAnswered`.
-        case robots(host: Int, WebURL, Reach)
-        /// An URL that the host cannot have; the answer goes to `probed`.
-        case probe(host: Int, WebURL, Reach)
-        /// A page that came, once more; the answer goes to `witnessed`.
-        case witness(host: Int, WebURL, Reach)
-    }
-
-    var runningCount = 0
-    var doneCount = 0
-    /// Of them, what pages need.
-    var doneRequisiteCount = 0
-    /// Of what failed, what only looked like a link.
-    var wrongGuessCount = 0
-    var records: [Record] = []
-    var urls = URLTable()
-    var hosts: [Host] = []
-    private(set) var hostNumbers: [String: Int] = [:]
-    /// Hosts that may start something, in turn.
-    private var line = WorkQueue()
-    /// Hosts whose pause is over at a time.
-    private var pauses = TimedQueue()
-    /// Hosts with something queued.
-    private var queuedHostCount = 0
-    /// Hosts whose robots.txt is to be asked for, since pages wait for it.
-    var gates = TimedQueue()
-    /// Hosts that are to be asked for what they cannot have.
-    var probes = WorkQueue()
-    /// Hosts whose session may have ended.
-    var witnesses = WorkQueue()
-    /// Pages that ask for a login under an address of their own.
-    var logins: Set<UInt32> = []
-    var retries = TimedQueue()
-    var failures: [UInt32: Failure] = [:]
-    var reasons = ReasonTable()
-    /// The latest time that anybody told.
-    var now: Duration = .zero
-    var scope: Scope
-    var traps = Traps()
-    let options: Options
-    private var usage = CrawlLimits.Usage()
-    /// Since when nothing starts.
-    private var stopped: Duration?
-    /// Why no further page starts, or nothing at all.
-    private(set) var limit: CrawlLimits.Reached?
-    /// Whom an entry leads to, where the depth counts: a shorter way to a page is one to what it leads to as well.
-    var ways = DepthWays()
-    /// How the first link to an entry was written, where that names a session as well.
-    var unstripped: [UInt32: WebURL] = [:]
-
-    var bounds = RequisiteBounds()
-    /// Hosts whose names were not found once.
-    var lostHosts: Set<Int> = []
-    /// How many hosts were asked for something and have never answered, and when somebody last did.
-    var silentHostCount = 0
-    var lastAnswer: Duration = .zero
-    /// How many sitemaps were heard of that others led to, by how many levels.
-    var sitemaps: [Int: Int] = [:]
-    /// Redirects that set a cookie, and how often.
-    var cookieSetters: [UInt32: UInt8] = [:]
-
-    /// Of the documents that asked for what no page of this crawl leads to.
-    var origins: [UInt32: String] = [:]
-
-    static let mostRedirects: UInt8 = 20
-    /// What runs when a limit is reached may come to its end, if it does so soon.
-    private static let longestEnd: Duration = .seconds(5)
-    static let mostCookieRounds: UInt8 = 3
-    /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
-    static let mostRunning = 128
+    private var core: FrontierCore
 
     init(scope: Scope, options: Options = Options()) {
-        self.scope = scope
-        self.options = options
+        core = FrontierCore(scope: scope, options: options)
     }
 
-    /// Nothing runs and nothing will.
-    var isDone: Bool {
-        runningCount == 0
-            && (isStopped || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt)
-    }
+    /// What to ask for now; nil when every host is busy, enough runs, or nothing is left.
+    mutating func next(now: Duration) -> Task? { core.next(now: now) }
 
-    /// No host is to be asked anything about itself.
-    var isNobodyInDoubt: Bool { probes.isEmpty && witnesses.isEmpty }
-
-    /// A limit ends the crawl, whatever is left.
-    var isStopped: Bool {
-        switch limit {
-        case .byteCount, .time: true
-        case .pages, nil: false
-        }
-    }
-
-    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped the crawl.
-    var isOutOfTime: Bool {
-        switch limit {
-        case .time: true
-        case .byteCount: stopped.map { now - $0 >= Self.longestEnd } ?? false
-        case .pages, nil: false
-        }
-    }
-
-    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the end; nil when
-    /// nothing waits.
-    var nextRetry: Duration? {
-        if isStopped { return stopped.map { $0 + Self.longestEnd } }
-        return [retries.next, pauses.next, gates.next, options.limits.time, endOfPatience].lazy.compactMap { $0 }.min()
-    }
-
-    mutating func start(_ url: WebURL) {
-        hear(of: url.withoutFragment, role: .page, from: nil, redirects: 0, flags: .isStart)
-    }
-
-    /// What robots.txt or the user names as a list of pages.
-    mutating func startGuide(_ url: WebURL, mayReach: Reach = .thisMachine) {
-        hear(of: url.withoutFragment, role: .guide, from: nil, redirects: 0, mayReach: mayReach)
-    }
-
-    /// What is needed, whoever says so.
-    mutating func startRequisite(_ url: WebURL, isStart: Bool = false) {
-        hear(of: url.withoutFragment, role: .requisite, from: nil, redirects: 0, flags: isStart ? .isStart : [])
-    }
-
-    /// What somebody looked for, who may lead so far; if there is no such thing, nothing is missing.
+    /// Takes what happened, and gives what is to be done about it at once, in this order. All links of a page
+    /// come as one event.
     ///
-    /// - Parameter origin: of the document that asked for it by CORS.
-    mutating func startGuess(_ url: WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil) {
-        let number = hear(
-            of: url.key, role: isPage ? .page : .requisite, from: nil, redirects: 0,
-            flags: origin == nil ? .isGuess : [.isGuess, .isCORS], mayReach: mayReach)
-        if let origin, records[Int(number)].referrer == Record.nobody { origins[number] = origin }
-    }
-
-    /// What to fetch now; nil when every host is busy, enough runs, or nothing is left.
-    mutating func next(now: Duration) -> Task? {
-        tick(now)
-        guard runningCount < Self.mostRunning, !isStopped else { return nil }
-        while let number = gates.popDue(now: now) {
-            let host = Int(number)
-            hosts[host].isGateDue = false
-            guard let url = hosts[host].gate?.next(now: now) else { continue }
-            runningCount += 1
-            hosts[host].isAskingGate = true
-            noteStart(of: host)
-            return .robots(host: host, url, hosts[host].mayReach)
+    /// - Parameter now: An earlier time than one before counts as that one.
+    @discardableResult
+    mutating func apply(_ event: Event, now: Duration) -> [Action] {
+        core.now = max(core.now, now)
+        switch event {
+        case .start(let url): core.start(url)
+        case .guide(let url): core.startGuide(url)
+        case .requisite(let url, let isStart): core.startRequisite(url, isStart: isStart)
+        case .miss(let url, let isPage, let reach, let origin):
+            core.startGuess(url, isPage: isPage, mayReach: reach, origin: origin)
+        case .received(let byteCount): core.received(byteCount)
+        case .connected(let number, let reach, let multiplexes):
+            core.records[Int(number)].reach = reach
+            if multiplexes { core.widenPace(for: number) }
+        case .succeeded(let number, let latency): core.succeeded(number, after: latency)
+        case .recalled(let number): core.recalled(number)
+        case .redirected(let number, let redirection): return core.redirected(number, redirection)
+        case .failed(let number, let failure, let latency, let retryAfter, let hadBegun):
+            core.failed(number, failure, after: latency, retryAfter: retryAfter, hadBegun: hadBegun)
+        case .endless(let number, let failure): core.hasNoEnd(number, failure)
+        case .unstored(let number, let rule):
+            core.recalled(number)
+            core.drop(number, for: .unstored(rule))
+        case .held(let number, let format, let isSoftNotFound):
+            if isSoftNotFound { core.knowAsMissing(number) }
+            core.note(format, of: number)
+        case .openedInSession(let number): core.openedInSession(number)
+        case .askedByOrigin(let number): core.becomeCORS(number)
+        case .scanning(let number): core.scanning.insert(number)
+        case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
+        case .linked(let number, let known, let new, let isLeftOut):
+            let numbers = core.linked(number, known: known, new: new)
+            if isLeftOut { core.leaveOut(number) }
+            return numbers.isEmpty ? [] : [.number(numbers)]
+        case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
+        case .probed(let host, let answer): core.probed(host: host, answer)
+        case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
+        case .patienceEnded: return core.loseSilentHosts().map(Action.lost)
+        case .ended: return core.settleRedirects()
         }
-        while let number = probes.popFirst() {
-            let host = Int(number)
-            guard let url = hosts[host].softNotFound.startProbe() else { continue }
-            runningCount += 1
-            return .probe(host: host, url, hosts[host].mayReach)
-        }
-        while let number = witnesses.popFirst() {
-            let host = Int(number)
-            guard let page = hosts[host].session.takeWitness() else { continue }
-            runningCount += 1
-            return .witness(host: host, url(page), mayReach(page))
-        }
-        if let number = nextQueued() { return .fetch(number) }
-        guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
-        lookUpLostNow()
-        return nextQueued().map(Task.fetch)
-    }
-
-    private mutating func tick(_ now: Duration) {
-        self.now = now
-        usage.elapsed = now
-        limit = limit ?? options.limits.reasonToStop(usage)
-        if isStopped { stopped = stopped ?? now }
-        while let number = retries.popDue(now: now) {
-            if records[Int(number)].state == .waiting { enqueue(number) }
-        }
-        while let host = pauses.popDue(now: now) {
-            hosts[Int(host)].place = .aside
-            place(Int(host))
-        }
-    }
-
-    private mutating func nextQueued() -> UInt32? {
-        while let number = line.popFirst() {
-            let host = Int(number)
-            hosts[host].place = .aside
-            if hosts[host].pace.mayStart(now: now) > 0, let number = popQueued(of: host) {
-                records[Int(number)].state = .running
-                records[Int(number)].attempts = min(records[Int(number)].attempts, .max - 1) + 1
-                hosts[host].pace.started(now: now)
-                runningCount += 1
-                noteStart(of: host)
-                place(host)
-                return number
-            }
-            place(host)
-        }
-        return nil
-    }
-
-    /// Puts a host with something queued where it will be found in time.
-    mutating func place(_ host: Int) {
-        guard hosts[host].place == .aside, hosts[host].queuedCount > 0 else { return }
-        if hosts[host].pace.mayStart(now: now) > 0 {
-            hosts[host].place = .inLine
-            line.append(UInt32(host))
-        } else if let time = hosts[host].pace.nextStart {
-            hosts[host].place = .paused
-            pauses.add(UInt32(host), at: max(time, now + .microseconds(1)))
-        }
-    }
-
-    /// Pages over a limit, or of a pattern that turned out to be a trap meanwhile, are skipped here; with no page left to
-    /// ask for, no list of pages is either.
-    private mutating func popQueued(of host: Int) -> UInt32? {
-        while let number = popFirst(of: host) {
-            // One that was queued as a page and again as a requisite is fetched once.
-            guard records[Int(number)].state == .queued else { continue }
-            changeQueued(of: host, by: -1)
-            let record = records[Int(number)]
-            guard record.role != .requisite, record.attempts == 0 else { return number }
-            if let reached = options.limits.reasonToStopPages(usage) {
-                limit = reached
-                skip(number, .limit(reached))
-            } else if record.role == .guide {
-                return number
-            } else if !record.flags.contains(.isStart), !traps.isQuiet,
-                case .stopped(let reason) = traps.verdict(on: url(number))
-            {
-                skip(number, .trap(reason))
-            } else {
-                usage.pages += 1
-                return number
-            }
-        }
-        return nil
-    }
-
-    private mutating func popFirst(of host: Int) -> UInt32? {
-        let suspects = hosts[host].faults.suspects
-        guard !suspects.isEmpty else { return hosts[host].popFirst() }
-        return hosts[host].popTelling { [records, urls] number in
-            records[Int(number)].state == .queued
-                && suspects.contains(Kinship.folder(of: urls.url(number) ?? .blank))
-        } isFresh: { [records] number in
-            records[Int(number)].attempts == 0
-        }
-    }
-
-    mutating func changeQueued(of host: Int, by change: Int) {
-        let before = hosts[host].queuedCount
-        hosts[host].queuedCount += change
-        if before == 0 { queuedHostCount += 1 }
-        if hosts[host].queuedCount == 0 { queuedHostCount -= 1 }
-    }
-
-    mutating func enqueue(_ number: UInt32) {
-        let host = Int(records[Int(number)].host)
-        if hosts[host].isClosed, let place = hosts[host].session.end { return fail(number, .sessionEnded(place)) }
-        let isNew = records[Int(number)].state != .queued
-        records[Int(number)].state = .queued
-        if options.hasSession, records[Int(number)].redirects > 0 {
-            // Whether it is a login has to be known soon.
-            hosts[host].appendAtOnce(number)
-        } else {
-            hosts[host].append(number, records[Int(number)], kin: urls.kin(number))
-        }
-        guard isNew else { return }
-        changeQueued(of: host, by: 1)
-        place(host)
-    }
-
-    mutating func received(_ byteCount: Int) {
-        usage.byteCount += byteCount
-    }
-
-    mutating func hostNumber(of url: WebURL) -> Int {
-        let origin = url.origin
-        if let known = hostNumbers[origin] { return known }
-        let gate = options.productToken.map {
-            RobotsGate(for: url, productToken: $0, obeys: options.obeysRobots)
-        }
-        hosts.append(Host(pace: HostPace(highest: options.connectionsPerHost), gate: url.isHTTP ? gate : nil))
-        hostNumbers[origin] = hosts.count - 1
-        return hosts.count - 1
+        return []
     }
 }
 
 extension Frontier {
+    /// What happens to a crawl.
+    enum Event: Sendable {
+        /// The site begins there.
+        case start(WebURL)
+        /// The user names a list of pages.
+        case guide(WebURL)
+        /// It is needed, whoever says so.
+        case requisite(WebURL, isStart: Bool)
+        /// Somebody looked for it, who may lead so far, and asked for it by CORS where an origin is named; if
+        /// there is no such thing, nothing is missing.
+        case miss(WebURL, isPage: Bool, mayReach: Reach = .thisMachine, origin: String? = nil)
+
+        /// So much came over the network.
+        case received(byteCount: Int)
+        /// Whether its host takes many requests on one connection, and from where its answer came, which says
+        /// where its links may lead.
+        case connected(UInt32, from: Reach, multiplexes: Bool = false)
+        /// It was answered with what it is.
+        case succeeded(UInt32, after: Duration? = nil)
+        /// An earlier visit has it: its host was not asked.
+        case recalled(UInt32)
+        /// Its answer leads elsewhere. Gives `keep` or `discard`, or neither as long as nobody knows whether
+        /// a login is there.
+        case redirected(UInt32, Redirection)
+        /// - Parameter hadBegun: an answer came, and broke off: the host is there.
+        case failed(
+            UInt32, Failure, after: Duration? = nil, retryAfter: Duration? = nil, hadBegun: Bool = false)
+        /// It was cut: there is no whole of it that could be held.
+        case endless(UInt32, FetchFailure)
+        /// A rule of the user's says that it is not stored, and so it was not asked for.
+        case unstored(UInt32, rule: String)
+
+        /// What an earlier visit has of it is as good as what would come.
+        case held(UInt32, format: BodyFormat?, isSoftNotFound: Bool)
+        /// A page is as it was in a visit before, and so asks for no login.
+        case openedInSession(UInt32)
+        /// Something asks for it by CORS.
+        case askedByOrigin(UInt32)
+        /// It is looked into whether it is a login.
+        case scanning(UInt32)
+        /// It was read, with all that it links to. Gives `record`, and what becomes of redirects that led
+        /// there.
+        ///
+        /// - Parameter wasHeld: should it be a login, an earlier visit has a page in its place.
+        case scanned(ScanResult, wasHeld: Bool = false)
+        /// The links of what is held, those that have a number first. Gives the `number` of each new one.
+        ///
+        /// - Parameter isLeftOut: it asks not to be kept.
+        case linked(UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool)
+
+        /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
+        /// redirect.
+        case robots(host: Int, RobotsAnswer)
+        /// What the host answered to what it cannot have; nil when it did not answer.
+        case probed(host: Int, SoftNotFound.Answer?)
+        /// The page that was asked for once more answered; nil when that says nothing.
+        case witnessed(host: Int, asksForLogin: Bool?)
+
+        /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that.
+        case patienceEnded
+        /// Nothing more comes. Says what becomes of redirects that led to nothing that came.
+        case ended
+    }
+
+    /// What is to be done at once.
+    enum Action: Sendable {
+        case ask(Task)
+        /// The redirect that was its answer is stored.
+        case keep(UInt32)
+        /// It is not.
+        case discard(UInt32)
+        /// The store is told who links to what.
+        case record(NewLinks)
+        /// By these the new links of what is held are known, in their order.
+        case number([UInt32])
+        /// It was not had. What an earlier visit has of it stays.
+        case lost(UInt32)
+    }
+
+    /// A request.
+    enum Task: Sendable, Equatable {
+        case fetch(UInt32)
+        /// The robots.txt of a host, or where it was redirected to.
+        case robots(host: Int, WebURL, Reach)
+        /// An URL that the host cannot have.
+        case probe(host: Int, WebURL, Reach)
+        /// A page that came, once more.
+        case witness(host: Int, WebURL, Reach)
+    }
+
+    struct Redirection: Sendable {
+        /// Nil when it does not say where.
+        var target: WebURL?
+        var latency: Duration?
+        /// An earlier visit has it: its host was not asked.
+        var isRecalled = false
+        /// Whoever is asked again, after a way that leads back, may answer otherwise.
+        var setsCookie = false
+        /// An earlier visit has a page in its place.
+        var wasHeld = false
+    }
+
+    /// A link to what has a number.
+    struct KnownLink: Sendable {
+        var number: UInt32
+        var role: Role
+        var isGuess: Bool
+    }
+
+    enum RobotsAnswer: Sendable {
+        /// - Parameters:
+        ///   - location: where a redirect leads; nil when it does not say.
+        ///   - reach: from where the answer came: no further does its redirect lead.
+        case answered(status: Int, location: WebURL? = nil, body: [UInt8] = [], from: Reach = .publicNetwork)
+        case failed(FetchFailure)
+    }
+
     /// What a crawl does and how gently.
     struct Options: Sendable {
         var connectionsPerHost = 16
+        /// Whoever drives it says how gently hosts are asked: everything that is due is handed out.
+        var isUnpaced = false
         var retryPlan = RetryPlan()
         var limits = CrawlLimits()
         var obeysRobots = true
@@ -304,125 +196,166 @@ extension Frontier {
         var productToken: String?
         /// The user is logged in somewhere, and wants to stay so.
         var hasSession = false
+        /// What was read is looked through for what it leads to.
+        var followsLinks = true
         /// Strings of scripts that may be links are tried.
         var followsGuesses = true
-        /// How long hosts that have never answered are waited for when all else is done; nil for as long as it takes.
+        /// How long hosts that have never answered are waited for when all else is done; nil for as long as
+        /// it takes.
         var patience: Duration?
     }
+
+    /// Whether a person goes there or a page needs it. A page that something also needs becomes a requisite.
+    enum Role: UInt8, Sendable {
+        case page = 0
+        case requisite = 1
+        /// It lists pages, and nobody goes there: robots.txt, a sitemap.
+        case guide = 2
+    }
+
+    enum State: Sendable, Equatable {
+        case skipped(SkipReason)
+        case queued
+        case running
+        /// Not queued yet: just discovered, before a gate, or failed and to be tried again.
+        case waiting
+        case done
+        /// Its answer led elsewhere.
+        case redirected
+        case failed(Failure)
+    }
+
+    /// What is known of one URL.
+    struct Entry: Sendable {
+        let number: UInt32
+        /// Who asked for it first; nil for a start URL.
+        let referrer: UInt32?
+        /// A start URL, or where one was redirected to.
+        let isStart: Bool
+        let role: Role
+        /// Nobody is sure that it is a link; if it fails, nothing is missing.
+        let isGuess: Bool
+        /// It says that there is nothing, with a status that says the contrary.
+        let isSoftNotFound: Bool
+        /// A redirect led there.
+        let isRedirectTarget: Bool
+        let state: State
+        let attempts: Int
+        /// How many links away from a start it is.
+        let depth: Int
+    }
+
+    /// Over all hosts: a page may need things from thousands of them, and a process has only so many sockets.
+    static let mostRunning = 128
+    static let mostRedirects: UInt8 = 20
 }
 
-/// Hosts that never answer are not waited for when all else is done.
+/// How far it is.
 extension Frontier {
-    /// When nobody waits any longer; nil while something else is under way or due, and where everybody has answered.
-    var endOfPatience: Duration? {
-        guard let patience = options.patience, silentHostCount > 0, !isStopped else { return nil }
-        // Whoever has just answered is likely to answer again: looking at all hosts can wait.
-        guard now - lastAnswer >= Self.quietTime else { return lastAnswer + Self.quietTime }
-        var (last, running) = (Duration.zero, 0)
-        for host in hosts.indices where hosts[host].runningCount > 0 || hosts[host].queuedCount > 0 {
-            guard isSilent(host) else { return nil }
-            last = max(last, hosts[host].firstStart ?? now)
-            running += hosts[host].runningCount
-        }
-        // Else somebody is asked about itself, who has answered before.
-        guard running == runningCount, isNobodyInDoubt,
-            !retries.contains(where: { !isSilent(Int(records[Int($0)].host)) })
-        else { return nil }
-        return last + patience
-    }
+    /// Nothing runs and nothing will.
+    var isDone: Bool { core.isDone }
 
-    /// Whether nobody is waited for any longer. The end that was told may only have been the time to look again.
-    mutating func isOutOfPatience(now: Duration) -> Bool {
-        self.now = now
-        return endOfPatience.map { $0 <= now } ?? false
-    }
+    /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
+    /// the crawl.
+    var isOutOfTime: Bool { core.isOutOfTime }
 
-    private static let quietTime: Duration = .milliseconds(250)
+    /// When something that waits is due, be it a retry, a host that is given a pause, a robots.txt or the
+    /// end; nil when nothing waits.
+    var nextDue: Duration? { core.nextDue }
 
-    /// What was asked of silent hosts, and what waits for them, failed. Gives all of it.
-    mutating func loseSilentHosts() -> [UInt32] {
-        let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
-        let failure = FetchFailure(.timeout, "nothing was answered, and for \(time) (--patience) all else was done")
-        var lost: [UInt32] = []
-        for number in records.indices where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
-            if records[number].state == .queued { changeQueued(of: Int(records[number].host), by: -1) }
-            lost.append(UInt32(number))
-            fail(UInt32(number), .fetch(failure))
-        }
-        return lost
-    }
+    /// Whether nobody is waited for any longer. That something is due may only mean that it is time to look
+    /// again.
+    func isOutOfPatience(now: Duration) -> Bool { core.endOfPatience(at: now).map { $0 <= now } ?? false }
 
-    private func isOpen(_ state: Record.State) -> Bool {
-        switch state {
-        case .queued, .running, .waiting: true
-        case .skipped, .done, .redirected, .failed: false
-        }
-    }
+    /// The limit that ended the crawl, or kept pages out.
+    var limit: CrawlLimits.Reached? { core.limit }
 
-    private func isSilent(_ host: Int) -> Bool { !hosts[host].hasAnswered && !hosts[host].isOwn }
+    /// Places without an end.
+    var traps: [TrapReason] { core.traps.stopped }
 
-    mutating func noteStart(of host: Int) {
-        guard hosts[host].firstStart == nil else { return }
-        hosts[host].firstStart = now
-        silentHostCount += 1
-    }
+    /// In the order of their names.
+    var lostSessions: [CrawlReport.LostSession] { core.lostSessions }
 
-    mutating func noteAnswer(of host: Int) {
-        lastAnswer = now
-        guard !hosts[host].hasAnswered else { return }
-        hosts[host].hasAnswered = true
-        if hosts[host].firstStart != nil { silentHostCount -= 1 }
-    }
-}
-
-extension Frontier {
-    private static let mostHosts = 32
+    /// The longest distance between requests that a robots.txt asks for, as far as it is kept.
+    var crawlDelay: Duration? { core.hosts.lazy.compactMap { $0.gate?.crawlDelay?.kept }.max() }
 
     /// Costs as much as there are hosts, and nothing for what is known of them.
-    func progress(now: Duration) -> CrawlProgress {
-        var figures = CrawlProgress(elapsed: now)
-        figures.done = doneCount
-        figures.doneRequisites = doneRequisiteCount
-        figures.failed = max(0, failures.count - wrongGuessCount)
-        figures.known = urls.count
-        figures.running = runningCount
-        figures.toRetry = retries.count
-        var busy: [String: CrawlProgress.Host] = [:]
-        for (origin, number) in hostNumbers {
-            figures.atGate += hosts[number].atGate.count
-            figures.queuedRequisites += hosts[number].queuedRequisiteCount
-            figures.queuedPages += hosts[number].queuedCount - hosts[number].queuedRequisiteCount
-            guard hosts[number].queuedCount > 0 || hosts[number].pace.runningCount > 0 else { continue }
-            let name = Self.host(of: origin)
-            var told = busy[name] ?? CrawlProgress.Host(name: name)
-            told.running += hosts[number].pace.runningCount
-            told.queued += hosts[number].queuedCount
-            told.limit += hosts[number].pace.limit
-            // A pause that something runs through is no wait.
-            if hosts[number].pace.runningCount == 0, let start = hosts[number].pace.nextStart, start > now {
-                told.pause = max(told.pause ?? .zero, start - now)
-            }
-            busy[name] = told
-        }
-        figures.hostCount = busy.count
-        figures.hosts = busy.values.sorted { left, right in
-            let (one, two) = (left.running + left.queued, right.running + right.queued)
-            return one != two ? one > two : left.name < right.name
-        }
-        if figures.hosts.count > Self.mostHosts { figures.hosts.removeLast(figures.hosts.count - Self.mostHosts) }
-        return figures
+    func progress(now: Duration) -> CrawlProgress { core.progress(now: now) }
+}
+
+/// What it knows of an URL.
+extension Frontier {
+    /// How many have a number.
+    var count: Int { core.records.count }
+
+    func url(_ number: UInt32) -> WebURL { core.url(number) }
+
+    func state(_ number: UInt32) -> State { core.state(number) }
+
+    func entry(_ number: UInt32) -> Entry {
+        let record = core.records[Int(number)]
+        return Entry(
+            number: number, referrer: record.referrer == FrontierCore.Record.nobody ? nil : record.referrer,
+            isStart: record.flags.contains(.isStart), role: record.role,
+            isGuess: record.flags.contains(.isGuess),
+            isSoftNotFound: record.flags.contains(.isSoftNotFound), isRedirectTarget: record.redirects > 0,
+            state: core.state(number), attempts: Int(record.attempts), depth: Int(record.depth))
     }
 
-    /// `https://example.com:8080` without its scheme and port.
-    private static func host(of origin: String) -> String {
-        let bytes = Array(origin.utf8)
-        let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
-        var end = bytes.count
-        if let colon = bytes.lastIndex(of: UInt8(ascii: ":")), colon > start,
-            bytes[colon...].allSatisfy({ $0 != UInt8(ascii: "]") })
-        {
-            end = colon
-        }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
+    /// In the order in which they were discovered.
+    var entries: some RandomAccessCollection<Entry> { core.records.indices.lazy.map { entry(UInt32($0)) } }
+
+    /// What was not had, and why.
+    var failures: [UInt32: Failure] { core.failures }
+
+    func role(of number: UInt32) -> Role { core.records[Int(number)].role }
+
+    /// Nil for a start URL.
+    func referrer(of number: UInt32) -> WebURL? {
+        let referrer = core.records[Int(number)].referrer
+        return referrer == FrontierCore.Record.nobody ? nil : url(referrer)
     }
+
+    /// Where its redirect leads.
+    func target(of number: UInt32) -> UInt32? { core.target(of: number) }
+
+    /// Where those who link to it may lead.
+    func mayReach(_ number: UInt32) -> Reach { core.records[Int(number)].mayReach }
+
+    /// From where its answer came.
+    func reach(of number: UInt32) -> Reach { core.records[Int(number)].reach }
+
+    /// Whether it is asked for by CORS.
+    func isCORS(_ number: UInt32) -> Bool { core.records[Int(number)].flags.contains(.isCORS) }
+
+    /// The origin that a request by CORS names; nil where it names none.
+    func origin(askingFor number: UInt32) -> String? { core.origin(askingFor: number) }
+
+    /// Whether a page goes if it asks not to be kept: a person asked for a start.
+    func mayBeLeftOut(_ number: UInt32) -> Bool { core.mayBeLeftOut(number) }
+
+    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
+    /// which is what others are compared with.
+    func wantsWords(of number: UInt32) -> Bool { core.wantsWords(of: number) }
+
+    /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
+    func opensBySession(_ number: UInt32) -> Bool { core.opensBySession(number) }
+
+    /// Whether no page of this crawl led there, or to what was redirected there: a server missed it.
+    func isMiss(_ number: UInt32) -> Bool { core.isMiss(number) }
+
+    /// From a start URL to the entry; of a very long way its beginning and its end.
+    func chain(to number: UInt32) -> [WebURL] {
+        var chain: [UInt32] = []
+        var next = number
+        while next != FrontierCore.Record.nobody {
+            chain.append(next)
+            next = core.records[Int(next)].referrer
+        }
+        if chain.count > Self.longestChain { chain.removeSubrange(Self.longestChain - 1..<chain.count - 1) }
+        return chain.reversed().map { url($0) }
+    }
+
+    /// A report shows no longer way than this.
+    private static let longestChain = 32
 }

@@ -1,6 +1,6 @@
 internal import Synchronization
 internal import System
-internal import Web
+package import Web
 
 /// What passed through a proxy. Any thread may use it.
 package final class PassLog: Sendable {
@@ -96,5 +96,15 @@ package final class PassLog: Sendable {
                 state.counts.missed.append(name)
             }
         }
+    }
+}
+
+extension PassLog.Pass: JSONObject {
+    package var members: JSONMembers {
+        [
+            "number": number, "date": HTTPDate(secondsSinceEpoch: date).iso8601, "method": method, "url": url,
+            "status": status, "source": source.rawValue, "bytes": byteCount,
+            "milliseconds": Int(duration / .milliseconds(1)), "kept": isKept,
+        ]
     }
 }

@@ -43,21 +43,7 @@ enum ProxyPage {
     /// The passes after a number, the newest first.
     static func json(_ log: PassLog, after number: Int) -> String {
         var writer = JSONWriter()
-        writer.array {
-            for pass in log.recent(after: number) {
-                $0.object {
-                    $0.member("number", pass.number)
-                    $0.member("date", HTTPDate(secondsSinceEpoch: pass.date).iso8601)
-                    $0.member("method", pass.method)
-                    $0.member("url", pass.url)
-                    $0.member("status", pass.status)
-                    $0.member("source", pass.source.rawValue)
-                    $0.member("bytes", pass.byteCount)
-                    $0.member("milliseconds", Int(pass.duration / .milliseconds(1)))
-                    $0.member("kept", pass.isKept)
-                }
-            }
-        }
+        writer.value(log.recent(after: number))
         return writer.text
     }
 

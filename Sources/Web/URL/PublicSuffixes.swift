@@ -96,3 +96,13 @@ package struct PublicSuffixes: Sendable {
         }
     }
 }
+
+/// Which pages belong to a site.
+public enum SiteExtent: String, Sendable, CaseIterable {
+    /// The hosts of the start URLs, by any scheme and port.
+    case host
+    /// What lies in the folders of the start URLs.
+    case path
+    /// The registrable domains of the start URLs: from `www.example.co.uk`, everything at `example.co.uk`.
+    case domain
+}

@@ -73,6 +73,7 @@ extension LarderError.Remedy {
         case .larder: Option.store.name
         case .base: "\(Option.base.name) URL"
         case .root: "\(Option.atRoot.name) SITE"
+        case .proxyLogin: "\(Option.proxyUser.name) USER:PASSWORD"
         case .pinKind(let kinds): kinds.map { "--\($0.rawValue)" }.joined(separator: " or ")
         }
     }

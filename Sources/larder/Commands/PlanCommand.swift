@@ -48,7 +48,7 @@ enum PlanCommand {
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
-            lines.append("  \(Wording.count(report.refusedByRobots, "page")) of the sample refused by robots.txt")
+            lines.append("  \(Wording.count(report.refusedByRobots, "page")) refused by robots.txt, and not counted")
         }
         if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
         if report.isSampleTooSmall {

@@ -57,10 +57,10 @@ import Web
             options: Frontier.Options(limits: CrawlLimits(byteCount: 1000)))
         frontier.start(try #require(WebURL("http://a.test/")))
         _ = frontier.next(now: .zero)
-        frontier.received(2000)
+        frontier.apply(.received(byteCount: 2000), now: .zero)
         #expect(frontier.next(now: .seconds(1)) == nil)
         #expect(!frontier.isOutOfTime)
-        #expect(frontier.nextRetry == .seconds(6))
+        #expect(frontier.nextDue == .seconds(6))
         #expect(frontier.next(now: .seconds(6)) == nil)
         #expect(frontier.isOutOfTime)
     }

@@ -99,7 +99,7 @@ import Web
         var attempts = 0
         while !frontier.isDone {
             guard case .fetch(let number)? = frontier.next(now: now) else {
-                now = try #require(frontier.nextRetry)
+                now = try #require(frontier.nextDue)
                 continue
             }
             if frontier.url(number).host == "dead.test" {
@@ -110,7 +110,7 @@ import Web
             }
         }
         #expect(attempts == 14)
-        let dead = frontier.entries.filter { $0.url.host == "dead.test" }
+        let dead = frontier.entries.filter { frontier.url($0.number).host == "dead.test" }
         #expect(dead.count == 100)
         #expect(dead.allSatisfy { $0.state == .failed(failure) })
         #expect(frontier.doneCount == 101)
@@ -134,7 +134,7 @@ import Web
             var running: [UInt32] = []
             while case .fetch(let number)? = frontier.next(now: now) { running.append(number) }
             guard !running.isEmpty else {
-                now = try #require(frontier.nextRetry)
+                now = try #require(frontier.nextDue)
                 continue
             }
             now += .milliseconds(5)
@@ -203,7 +203,7 @@ import Web
         var now = Duration.zero
         while !frontier.isDone {
             guard case .fetch(let number)? = frontier.next(now: now) else {
-                now = try #require(frontier.nextRetry)
+                now = try #require(frontier.nextDue)
                 continue
             }
             now += .milliseconds(20)
@@ -239,7 +239,7 @@ import Web
                 running.append((number, now + (isLost ? .seconds(5) : .milliseconds(10))))
             }
             if frontier.isDone { break }
-            now = try #require((running.map(\.end) + [frontier.nextRetry].compactMap { $0 }).min())
+            now = try #require((running.map(\.end) + [frontier.nextDue].compactMap { $0 }).min())
             _ = frontier.next(now: now).map { task in
                 if case .fetch(let number) = task { running.append((number, now)) }
             }
@@ -271,7 +271,7 @@ import Web
         var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(connectionsPerHost: 4))
         frontier.start(start)
         _ = frontier.next(now: .zero)
-        frontier.multiplexes(0)
+        frontier.apply(.connected(0, from: .publicNetwork, multiplexes: true), now: .zero)
         frontier.succeeded(0, after: .milliseconds(1))
         for page in 0..<500 {
             frontier.found(FoundLink(url: try #require(WebURL("https://a.test/\(page)")), role: .page), by: 0)

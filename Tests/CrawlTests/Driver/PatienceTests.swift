@@ -99,7 +99,7 @@ import Web
                 }
                 lookups[url.host, default: 0] += 1
                 frontier.failed(number, .fetch(FetchFailure(.unknownHost, "no")), now: now)
-            case nil: now = try #require(frontier.nextRetry)
+            case nil: now = try #require(frontier.nextDue)
             default: Issue.record("nobody is asked about itself")
             }
         }

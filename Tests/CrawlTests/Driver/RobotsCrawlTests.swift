@@ -127,7 +127,7 @@ import Web
         var attempts = 1
         fail(.timeout, now: now)
         while !frontier.isDone {
-            now = try #require(frontier.nextRetry)
+            now = try #require(frontier.nextDue)
             #expect(frontier.next(now: now) != nil)
             attempts += 1
             fail(.timeout, now: now)
@@ -157,7 +157,7 @@ import Web
         frontier.succeeded(0)
         frontier.found(FoundLink(url: try #require(WebURL("http://a.test/b")), role: .page), by: 0)
         fail(.timeout, now: .seconds(4))
-        #expect(frontier.nextRetry == .seconds(5))
+        #expect(frontier.nextDue == .seconds(5))
         #expect(frontier.next(now: .seconds(5)) == nil)
         #expect(frontier.isDone)
         #expect(frontier.isOutOfTime)

@@ -46,7 +46,7 @@ import Web
                     fetches[frontier.url(number).href, default: 0] += 1
                 }
                 if running.isEmpty {
-                    now = try #require(frontier.nextRetry)
+                    now = try #require(frontier.nextDue)
                     idle += 1
                     try #require(idle < 100_000)
                 } else {
@@ -69,9 +69,10 @@ import Web
                 return
             }
             frontier.succeeded(number, after: .milliseconds(1))
-            for target in Self.targets(page, of: pageCount).shuffled(using: &random) {
-                frontier.found(FoundLink(url: try self.url(target), role: .page), by: number)
+            let links = try Self.targets(page, of: pageCount).shuffled(using: &random).map { target in
+                FoundLink(url: try self.url(target), role: .page)
             }
+            frontier.apply(.scanned(ScanResult(number: number, byteCount: 0, links: links)), now: now)
         }
 
         /// How many links away from the start each page is.
@@ -149,12 +150,11 @@ import Web
                 }
             case .robots(let host, _, _)?:
                 robots += 1
-                let nothing: [UInt8] = []
-                _ = frontier.robotsAnswered(host: host, status: 404, location: nil, body: nothing.span, now: now)
+                frontier.apply(.robots(host: host, .answered(status: 404)), now: now)
             case .probe?, .witness?:
                 Issue.record("nobody is doubted")
             case nil:
-                now = max(now + .microseconds(10), frontier.nextRetry ?? now)
+                now = max(now + .microseconds(10), frontier.nextDue ?? now)
             }
         }
         #expect(robots == hosts + 1)

@@ -153,7 +153,7 @@ import Web
                 frontier.failed(number, failure, now: now)
                 #expect(frontier.fetchNext(now: now) == nil)
             } else {
-                now = try #require(frontier.nextRetry)
+                now = try #require(frontier.nextDue)
             }
         }
         #expect(attempts == 4)
@@ -235,6 +235,91 @@ import Web
         let chain = frontier.chain(to: 99).map(\.path)
         #expect(chain.count == 32)
         #expect([chain[0], chain[1], chain[31]] == ["/", "/69", "/99"])
+    }
+}
+
+/// A redirect of a page may lead to a login in its place: until that was looked at, nobody knows whether to keep it.
+@Suite struct FrontierRedirectTests {
+    private var frontier: Frontier
+
+    init() throws {
+        let start = try #require(WebURL("http://a.test/"))
+        frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options(hasSession: true))
+        frontier.start(start)
+        #expect(frontier.next(now: .zero) == .fetch(0))
+        frontier.succeeded(0)
+        let page = try #require(WebURL("http://a.test/page"))
+        #expect(frontier.found(FoundLink(url: page, role: .page), by: 0) == 1)
+        #expect(frontier.next(now: .zero) == .fetch(1))
+    }
+
+    private mutating func redirect(_ number: UInt32, to text: String, isRecalled: Bool = false) -> [String] {
+        let redirection = Frontier.Redirection(target: WebURL(text), isRecalled: isRecalled)
+        return said(frontier.apply(.redirected(number, redirection), now: .zero))
+    }
+
+    private func said(_ actions: [Frontier.Action]) -> [String] {
+        actions.compactMap { action in
+            switch action {
+            case .keep(let number): "keep \(number)"
+            case .discard(let number): "discard \(number)"
+            case .record: nil
+            case .ask, .number, .lost: "\(action)"
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (ScanResult.Login?.none, ["keep 1", "keep 2"], [Frontier.State.redirected, .redirected, .done]),
+        (.byItself, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c")), .done]),
+        (.inPlace, ["discard 1", "discard 2"], [.failed(.login("http://a.test/c"))]),
+    ])
+    mutating func `redirects are kept once it is known that they lead to no login`(
+        login: ScanResult.Login?, said: [String], states: [Frontier.State]
+    ) throws {
+        #expect(redirect(1, to: "http://a.test/b") == [])
+        #expect(frontier.next(now: .zero) == .fetch(2))
+        #expect(redirect(2, to: "http://a.test/c") == [])
+        #expect(frontier.next(now: .zero) == .fetch(3))
+        frontier.succeeded(3)
+        frontier.apply(.scanning(3), now: .zero)
+        var result = ScanResult(number: 3, byteCount: 0)
+        result.login = login
+        let actions = self.said(frontier.apply(.scanned(result), now: .zero))
+        #expect(actions.sorted() == said)
+        #expect(Set(frontier.entries.dropFirst().map { "\($0.state)" }) == Set(states.map { "\($0)" }))
+        #expect(self.said(frontier.apply(.ended, now: .zero)) == [])
+    }
+
+    @Test mutating func `what nobody looked into by the end is kept, and so is what was held already`() throws {
+        #expect(redirect(1, to: "http://a.test/b") == [])
+        #expect(frontier.next(now: .zero) == .fetch(2))
+        #expect(redirect(2, to: "http://a.test/c", isRecalled: true) == ["keep 2"])
+        #expect(said(frontier.apply(.ended, now: .zero)) == ["keep 1"])
+    }
+
+    @Test mutating func `what leads nowhere takes no good copy's place`() throws {
+        #expect(said(frontier.apply(.redirected(1, .init(target: nil)), now: .zero)) == ["discard 1"])
+        #expect(frontier.state(1) == .failed(.nowhere))
+    }
+
+    @Test mutating func `a start is no page that a login may stand for`() throws {
+        let start = try #require(WebURL("http://a.test/start"))
+        frontier.start(start)
+        #expect(frontier.next(now: .zero) == .fetch(2))
+        #expect(redirect(2, to: "http://a.test/b") == ["keep 2"])
+    }
+}
+
+@Suite struct FrontierTimeTests {
+    @Test func `a time that was before is the latest one`() throws {
+        var frontier = Frontier(scope: Scope(start: []))
+        frontier.start(try #require(WebURL("http://a.test/")))
+        #expect(frontier.next(now: .seconds(5)) == .fetch(0))
+        frontier.failed(0, .status(503), now: .zero)
+        let due = try #require(frontier.nextDue)
+        #expect(due > .seconds(5))
+        #expect(frontier.next(now: due) == .fetch(0))
     }
 }
 

@@ -12,12 +12,12 @@ import Web
     ) throws -> PlanSample {
         var sample = PlanSample(seed: seed)
         var known: Set<String> = ["/"]
-        sample.hear(of: try url("/"))
+        sample.offer(try url("/"))
         while let page = sample.next() {
             let path = page.target
             let links = links(path)
             let new = try links.filter { known.insert($0).inserted }.map(url)
-            for page in new { sample.hear(of: page) }
+            for page in new { sample.offer(page) }
             sample.fetched(
                 PlanSample.Page(
                     url: page, byteCount: size(path), latency: .milliseconds(100),
@@ -38,6 +38,24 @@ import Web
         #expect(estimate.groups.map(\.pattern) == ["a.test/blog/post-{n}", "a.test/about/{n}.html", "a.test/"])
         #expect(estimate.groups.map(\.pages.low) == [500, 40, 1])
         #expect(estimate.byteCount == PlanEstimate.Bounds(low: 591_000, high: 591_000))
+    }
+
+    @Test func `what lies behind pages at the limit of the depth is not guessed at`() throws {
+        var sample = PlanSample()
+        sample.offer(try url("/"))
+        // Each of a hundred lists names a hundred pages, whose links are further than is wanted.
+        while let page = sample.next() {
+            let isList = page.path.hasSuffix("/index.html")
+            let names = isList ? (0..<100).map { "/\(page.path.dropFirst().prefix(3))/\($0)" } : []
+            let new = try (page.path == "/" ? (100..<200).map { "/\($0)/index.html" } : names).map(url)
+            for target in new { sample.offer(target, leadsOn: !isList) }
+            sample.fetched(PlanSample.Page(url: page, byteCount: 1000, latency: .zero, newPages: new))
+        }
+        let lists = sample.pages.count { $0.url.path.hasSuffix("/index.html") }
+        #expect(lists > 70, "\(lists)")
+        let pages = sample.estimate(Self.manner).pages
+        #expect(pages.low == 101 + lists * 100)
+        #expect(pages.high.map { $0 >= 10_101 } == true, "\(pages)")
     }
 
     @Test func `a list whose end is not in sight has none`() throws {

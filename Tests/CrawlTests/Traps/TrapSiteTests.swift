@@ -97,15 +97,15 @@ import Web
     ) throws {
         let html = "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
         let wantsWords = frontier.wantsWords(of: number)
-        let known = UInt32(frontier.urls.count)
-        for link in links {
-            frontier.found(FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page), by: number)
+        var result = ScanResult(number: number, byteCount: 0)
+        result.links = try links.map { link in
+            FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page)
         }
         let bytes = Array(html.utf8)
-        let print =
+        result.print =
             wantsWords
             ? ContentPrint(text: bytes.span) : ContentPrint(digest: Mixing.mix(bytes), byteCount: bytes.count)
-        frontier.read(number, print, newFrom: known)
+        frontier.apply(.scanned(result), now: .zero)
     }
 
     /// How many of each first folder were fetched, and after how many fetches the last product came.

@@ -1,7 +1,57 @@
+internal import Fetch
 internal import Glibc
 internal import Web
 
-/// URLs by number and back, in little more memory than their text takes: a crawl may hear of millions.
+extension FrontierCore {
+    /// What is known of one URL, as it is kept: millions of them fit into memory.
+    struct Record: Sendable {
+        enum State: UInt8, Sendable {
+            case skipped, queued, running, waiting, done, redirected, failed
+        }
+
+        struct Flags: OptionSet, Sendable {
+            let rawValue: UInt8
+
+            static let isStart = Flags(rawValue: 1)
+            static let isGuess = Flags(rawValue: 2)
+            /// The store knows its number.
+            static let isStored = Flags(rawValue: 4)
+            /// Pages like it lead nowhere new: it comes after all others.
+            static let isSlow = Flags(rawValue: 8)
+            /// It says that there is nothing, with a status that says the contrary.
+            static let isSoftNotFound = Flags(rawValue: 16)
+            /// What needs it asks for it by CORS.
+            static let isCORS = Flags(rawValue: 32)
+            /// What it needs is asked for in its name.
+            static let isDocument = Flags(rawValue: 64)
+        }
+
+        static let nobody = UInt32.max
+
+        let host: UInt32
+        /// `nobody` for a start URL.
+        var referrer: UInt32
+        /// Where its own redirect leads; `nobody` for none.
+        var target = nobody
+        /// Why it was skipped: a place in the frontier's list of reasons.
+        var reason: UInt16 = 0
+        var depth: UInt16
+        var flags: Flags
+        var role: Frontier.Role
+        var state = State.waiting
+        var attempts: UInt8 = 0
+        /// From where its answer came, and from where those who link to it came.
+        var reach = Reach.publicNetwork
+        var mayReach: Reach
+        /// Of what a page needs, how much of it leads there, one needed by the other; of a page, how many
+        /// refreshes.
+        var chain: UInt8 = 0
+        /// How many redirects led here.
+        let redirects: UInt8
+    }
+}
+
+/// URLs by number and back, in little more memory than their text takes: a crawl may discover millions.
 struct URLTable: Sendable {
     /// Longer ones are not taken.
     static let longest = 1 << 20 - 1
@@ -11,7 +61,8 @@ struct URLTable: Sendable {
     private var chunks: [[UInt8]] = []
     /// Chunk, offset and length of each text: 20, 24 and 20 bits.
     private var places: [UInt64] = []
-    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half full.
+    /// Numbers by their texts' hashes, each plus one; 0 where none is. A power of two, never more than half
+    /// full.
     private var slots = [UInt32](repeating: 0, count: 1024)
 
     var count: Int { places.count }
@@ -60,7 +111,9 @@ struct URLTable: Sendable {
         places.append(UInt64(chunks.count - 1) << 44 | UInt64(offset) << 20 | UInt64(bytes.count))
     }
 
-    private func withBytes<Result>(_ number: UInt32, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+    private func withBytes<Result>(
+        _ number: UInt32, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
         let place = places[Int(number)]
         let start = Int(place >> 20 & 0xFF_FFFF)
         return chunks[Int(place >> 44)].withUnsafeBufferPointer { chunk in
@@ -99,7 +152,8 @@ struct URLTable: Sendable {
     }
 }
 
-/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of entries.
+/// The reasons for which entries were skipped, each kept once: there are few of them, and millions of
+/// entries.
 struct ReasonTable: Sendable {
     private var reasons: [SkipReason] = []
     private var places: [SkipReason: UInt16] = [:]
@@ -130,7 +184,8 @@ struct DepthWays: Sendable {
 
     struct Target: Sendable, Equatable {
         let number: UInt32
-        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what leads there.
+        /// A link to a page leads one further; a redirect, and what a page needs, are as far away as what
+        /// leads there.
         let distance: UInt16
     }
 
@@ -139,4 +194,32 @@ struct DepthWays: Sendable {
     }
 
     func targets(of source: UInt32) -> [Target] { targets[source] ?? [] }
+}
+
+extension FrontierCore {
+    func url(_ number: UInt32) -> WebURL {
+        // Only what was an URL came in.
+        urls.url(number) ?? .blank
+    }
+
+    func state(_ number: UInt32) -> Frontier.State {
+        let record = records[Int(number)]
+        return switch record.state {
+        case .skipped: .skipped(reasons.reason(record.reason, of: number))
+        case .queued: .queued
+        case .running: .running
+        case .waiting: .waiting
+        case .done: .done
+        case .redirected: .redirected
+        case .failed: .failed(failures[number] ?? .nowhere)
+        }
+    }
+
+    func isMiss(_ number: UInt32) -> Bool {
+        var record = records[Int(number)]
+        while record.redirects > 0, record.referrer != Record.nobody {
+            record = records[Int(record.referrer)]
+        }
+        return record.referrer == Record.nobody && record.flags.contains(.isGuess)
+    }
 }

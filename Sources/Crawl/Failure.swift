@@ -29,10 +29,11 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// Whether the same request may succeed a little later.
     var mayPass: Bool {
         switch self {
-        case .status(let status): status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
+        case .status(let status):
+            status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
         case .fetch(let failure): failure.mayPass
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
-            .unasked:
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
+            .sessionEnded, .unasked:
             false
         }
     }
@@ -43,8 +44,8 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
         case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
-        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login, .sessionEnded,
-            .unasked:
+        case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
+            .sessionEnded, .unasked:
             false
         }
     }
@@ -97,10 +98,12 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         case .unwanted: "the app's willStore says that it is not to be stored"
         case .altered(let detail): "what came is not what the manifest requires: \(detail)"
         case .login(let place): "a login came in its place, \(place), and is not kept"
-        case .sessionEnded(let place): "not asked for: the session had ended, and pages led to a login, \(place)"
+        case .sessionEnded(let place):
+            "not asked for: the session had ended, and pages led to a login, \(place)"
         case .unasked(let failure):
             "not asked for: its host had answered nothing for minutes, at last: \(failure)"
-        case .softNotFound: "the page says that there is nothing, with a status that says the contrary (soft 404)"
+        case .softNotFound:
+            "the page says that there is nothing, with a status that says the contrary (soft 404)"
         }
     }
 }

@@ -1,23 +1,53 @@
 internal import Fetch
 internal import Markup
+internal import Store
 internal import Web
 
 /// Links come in.
-extension Frontier {
+extension FrontierCore {
+    /// All links of what was read, in one go; what the store is told of them.
+    mutating func found(_ result: ScanResult) -> NewLinks {
+        var links = NewLinks(from: target(result.number))
+        for link in result.links where !result.isLeftOut || link.role == .page {
+            let target = target(found(link, by: result.number))
+            if link.isGuess {
+                links.guesses.append(target)
+            } else {
+                switch link.role {
+                case .page: links.pages.append(target)
+                case .requisite: links.requisites.append(target)
+                case .guide: break
+                }
+            }
+        }
+        return links
+    }
+
+    /// The text goes along once: from then on the store knows the number.
+    private mutating func target(_ number: UInt32) -> NewLinks.Target {
+        let isNews = records[Int(number)].flags.insert(.isStored).inserted
+        return NewLinks.Target(href: isNews ? urls.href(number) : nil, number: number)
+    }
+
+    /// The links of what is held. Gives the numbers of the new ones, in their order.
+    mutating func linked(_ number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
+        for link in known { discoverAgain(link.number, by: number, role: link.role, isGuess: link.isGuess) }
+        return new.map { found($0, by: number) }
+    }
+
     /// The number of what the link leads to. A page is the same whatever session its link names.
-    @discardableResult
-    mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
-        if link.isNofollow { return hearOnly(of: link.url, by: number) }
+    private mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+        if link.isNofollow { return discoverUnfollowed(link.url, by: number) }
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
         guard link.role == .page, let url = SessionParameters.stripped(link.url) else {
             let chain = chain(to: link, from: number)
-            return hear(of: link.url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
+            return discover(link.url, role: link.role, from: number, redirects: 0, flags: flags, chain: chain)
         }
         let count = urls.count
-        let heard = hear(of: url, role: .page, from: number, redirects: 0, flags: flags)
-        if urls.count > count { unstripped[heard] = link.url }
-        return heard
+        let target = discover(url, role: .page, from: number, redirects: 0, flags: flags)
+        if urls.count > count { unstripped[target] = link.url }
+        return target
     }
 
     /// How many of what is needed, or of refreshes, lead on to the next.
@@ -28,13 +58,13 @@ extension Frontier {
     }
 
     /// Another link to what has a number.
-    mutating func foundAgain(
+    mutating func discoverAgain(
         _ number: UInt32, by finder: UInt32?, role: Role, isGuess: Bool, isCORS: Bool = false
     ) {
         if let finder {
-            if role == .page, records[Int(number)].state == .skipped { hearAfterAll(number, by: finder) }
+            if role == .page, records[Int(number)].state == .skipped { followAfterAll(number, by: finder) }
             widen(number, by: finder)
-            lead(from: finder, to: number, distance: role == .page ? 1 : 0)
+            shortenWay(from: finder, to: number, distance: role == .page ? 1 : 0)
         }
         if isCORS { becomeCORS(number) }
         if role == .requisite { becomeRequisite(number) }
@@ -43,21 +73,21 @@ extension Frontier {
 
     /// The number of an URL, which is queued when it is new and wanted.
     @discardableResult
-    mutating func hear(
-        of url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
+    mutating func discover(
+        _ url: WebURL, role: Role, from referrer: UInt32?, redirects: UInt8, flags: Record.Flags = [],
         mayReach: Reach? = nil, chain: UInt8? = nil
     ) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else {
             if role == .page, redirects > 0 || referrer == nil, records[Int(number)].state == .skipped {
-                hearAfterAll(number, by: referrer)
+                followAfterAll(number, by: referrer)
             }
-            foundAgain(
+            discoverAgain(
                 number, by: redirects == 0 ? referrer : nil, role: role, isGuess: flags.contains(.isGuess),
                 isCORS: flags.contains(.isCORS))
             if redirects > 0, let referrer {
                 widen(number, by: referrer)
-                lead(from: referrer, to: number, distance: 0)
+                shortenWay(from: referrer, to: number, distance: 0)
             }
             return number
         }
@@ -70,7 +100,8 @@ extension Frontier {
         records.append(
             Record(
                 host: UInt32(host), referrer: referrer ?? Record.nobody,
-                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role, mayReach: reach,
+                depth: min(parent?.depth ?? 0, .max - 1) + distance, flags: flags, role: role,
+                mayReach: reach,
                 redirects: redirects))
         records[Int(number)].chain = chain ?? parent?.chain ?? 0
         noteReach(reach, of: host)
@@ -83,7 +114,7 @@ extension Frontier {
     private mutating func boundReason(_ number: UInt32) -> SkipReason? {
         let record = records[Int(number)]
         switch record.role {
-        case .page: return record.chain > Self.mostRedirects ? .bound(.refreshes) : nil
+        case .page: return record.chain > Frontier.mostRedirects ? .bound(.refreshes) : nil
         case .requisite where record.referrer != Record.nobody && record.redirects == 0:
             return bounds.reason(record.referrer, chain: record.chain)
         case .requisite, .guide: return nil
@@ -142,17 +173,18 @@ extension Frontier {
     }
 
     private mutating func verdict(on url: WebURL, _ record: Record) -> ScopeVerdict {
-        if record.flags.contains(.isStart) { return scope.verdict(onStart: url) }
+        if record.flags.contains(.isStart) { return scope.verdict(on: url, as: .start) }
         if options.hasSession, SessionEnd.isAt(url) { return .skipped(.sessionEnd) }
         switch record.role {
-        case .page: return scope.verdict(onPage: url, depth: Int(record.depth))
-        case .requisite: return scope.verdict(onRequisite: url)
-        case .guide: return guideReason(url, record).map(ScopeVerdict.skipped) ?? scope.verdict(onRequisite: url)
+        case .page: return scope.verdict(on: url, as: .page(depth: Int(record.depth)))
+        case .guide: if let reason = guideReason(url, record) { return .skipped(reason) }
+        case .requisite: break
         }
+        return scope.verdict(on: url, as: .requisite)
     }
 
-    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000 sitemaps, of its own
-    /// host, and no other index; one level more is common, and forgiven to so many.
+    /// Why a sitemap is not read that another one leads to. By sitemaps.org an index lists up to 50,000
+    /// sitemaps, of its own host, and no other index; one level more is common, and forgiven to so many.
     private mutating func guideReason(_ url: WebURL, _ record: Record) -> SkipReason? {
         var (level, next) = (0, record)
         while next.referrer != Record.nobody, records[Int(next.referrer)].role == .guide {
@@ -166,7 +198,8 @@ extension Frontier {
         {
             return reason
         }
-        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1] else {
+        guard level <= Self.mostSitemaps.count, sitemaps[level, default: 0] < Self.mostSitemaps[level - 1]
+        else {
             return .nestedSitemap
         }
         sitemaps[level, default: 0] += 1
@@ -208,7 +241,7 @@ extension Frontier {
     }
 
     /// Another way to an entry, perhaps a shorter one: then what it leads to is nearer as well.
-    private mutating func lead(from source: UInt32, to number: UInt32, distance: UInt16) {
+    private mutating func shortenWay(from source: UInt32, to number: UInt32, distance: UInt16) {
         guard scope.limitsDepth else { return shorten(number, to: depth(distance, beyond: source)) }
         ways.add(from: source, to: number, distance: distance)
         var nearer = [(number, depth(distance, beyond: source))]
@@ -234,16 +267,17 @@ extension Frontier {
 }
 
 /// What pages ask of crawlers.
-extension Frontier {
-    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is skipped until
-    /// somebody else leads there.
-    mutating func hearOnly(of url: WebURL, by finder: UInt32) -> UInt32 {
+extension FrontierCore {
+    /// A link that is not to be followed from where it stands: the URL has a number from then on, and is
+    /// skipped until somebody else leads there.
+    mutating func discoverUnfollowed(_ url: WebURL, by finder: UInt32) -> UInt32 {
         let (number, isNew) = urls.number(of: url)
         guard isNew else { return number }
         let (depth, reach) = (records[Int(finder)].depth, records[Int(finder)].reach)
         records.append(
             Record(
-                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1, flags: [],
+                host: UInt32(hostNumber(of: url)), referrer: finder, depth: min(depth, .max - 1) + 1,
+                flags: [],
                 role: .page, mayReach: reach, redirects: 0))
         switch scope.verdict(onPage: url, depth: Int(records[Int(number)].depth)) {
         // What is no page of the site is none by whatever link.
@@ -253,8 +287,9 @@ extension Frontier {
         return number
     }
 
-    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were heard of now.
-    mutating func hearAfterAll(_ number: UInt32, by finder: UInt32?) {
+    /// Somebody leads to what so far was only linked with the wish not to be followed: as if it were
+    /// discovered now.
+    mutating func followAfterAll(_ number: UInt32, by finder: UInt32?) {
         guard state(number) == .skipped(.nofollow) else { return }
         let place = Int(number)
         records[place].referrer = finder ?? Record.nobody
@@ -294,7 +329,7 @@ extension Frontier {
 }
 
 /// In whose name things are asked for.
-extension Frontier {
+extension FrontierCore {
     /// Something asks for it by CORS. What came before that was known stays as it came.
     mutating func becomeCORS(_ number: UInt32) {
         var next = number
@@ -304,18 +339,17 @@ extension Frontier {
         }
     }
 
-    func isCORS(_ number: UInt32) -> Bool { records[Int(number)].flags.contains(.isCORS) }
-
-    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a style sheet or
-    /// a script in that of the document that needs it. What else a person goes to is a document too.
-    mutating func came(_ number: UInt32, as format: BodyFormat?) {
+    /// It came in this format. Whatever led there: what is HTML asks for what it needs in its own name, and a
+    /// style sheet or a script in that of the document that needs it. What else a person goes to is a
+    /// document too.
+    mutating func note(_ format: BodyFormat?, of number: UInt32) {
         let isShown = records[Int(number)].role == .page && (format == .svg || format == .xml)
         if format == .html || format == .xhtml || isShown { records[Int(number)].flags.insert(.isDocument) }
     }
 
-    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where redirects have led
-    /// over so many that browsers would say `null` (Fetch, section 4.4: a redirect from another origin than the document's
-    /// to yet another one taints it).
+    /// The origin that a request by CORS names. Nil where it names none: within one origin, and where
+    /// redirects have led over so many that browsers would say `null` (Fetch, section 4.4: a redirect from
+    /// another origin than the document's to yet another one taints it).
     func origin(askingFor number: UInt32) -> String? {
         var (first, ways) = (number, [url(number).origin])
         while records[Int(first)].redirects > 0, records[Int(first)].referrer != Record.nobody {
@@ -341,7 +375,7 @@ extension Frontier {
     }
 }
 
-extension Frontier {
+extension FrontierCore {
     /// Pages wait for the robots.txt of the host, or soon will.
     mutating func approachGate(of host: Int) {
         guard !hosts[host].isGateDue, let time = hosts[host].gate?.nextFetch else { return }
@@ -349,22 +383,22 @@ extension Frontier {
         gates.add(UInt32(host), at: time)
     }
 
-    /// What came of asking for a host's robots.txt; a result is where to ask instead, which the caller does at once.
-    mutating func robotsAnswered(
-        host: Int, status: Int, location: WebURL?, body: Span<UInt8>, now: Duration
-    ) -> WebURL? {
-        self.now = now
-        noteAnswer(of: host)
-        let target = hosts[host].gate?.answered(status: status, location: location, body: body, now: now)
-        if target == nil { passGate(of: host) }
-        return target
-    }
-
-    mutating func robotsFailed(host: Int, _ failure: FetchFailure, now: Duration) {
-        self.now = now
-        hosts[host].gate?.failed(
-            failure.description, mayPass: failure.mayPass || failure.kind == .unknownHost, now: now)
+    /// What came of asking for a host's robots.txt; of a redirect, where to ask instead.
+    mutating func robotsAnswered(host: Int, _ answer: Frontier.RobotsAnswer) -> [Action] {
+        switch answer {
+        case .answered(let status, let location, let body, let reach):
+            noteAnswer(of: host)
+            if let target = hosts[host].gate?.answered(
+                status: status, location: location, body: body.span, now: now)
+            {
+                return [.ask(.robots(host: host, target, reach))]
+            }
+        case .failed(let failure):
+            hosts[host].gate?.failed(
+                failure.description, mayPass: failure.mayPass || failure.kind == .unknownHost, now: now)
+        }
         passGate(of: host)
+        return []
     }
 
     /// Those who wait at a gate go on, or away, once it is known what robots.txt says.
@@ -380,6 +414,53 @@ extension Frontier {
         let waiting = hosts[host].atGate
         hosts[host].atGate = []
         for number in waiting where records[Int(number)].state == .waiting { admit(number, url(number)) }
-        for sitemap in hosts[host].gate?.sitemaps ?? [] { startGuide(sitemap, mayReach: hosts[host].mayReach) }
+        for sitemap in hosts[host].gate?.sitemaps ?? [] {
+            startGuide(sitemap, mayReach: hosts[host].mayReach)
+        }
+    }
+}
+
+/// How much pages may need: whoever needs more has lost its way, or wants to keep others busy.
+struct RequisiteBounds: Sendable {
+    /// What one document is the first to need.
+    static let mostOfOne = 20_000
+    /// From a page to what it needs, what that needs, and so on: style sheets that import each other.
+    static let longestChain: UInt8 = 100
+    /// Hosts below one domain of two labels.
+    static let mostHosts = 1000
+
+    private var finder = UInt32.max
+    private var count = 0
+    private var hosts: [Substring: Int] = [:]
+
+    /// Why what `finder` needs is not asked for; all that one finds comes in a row.
+    mutating func reason(_ finder: UInt32, chain: UInt8) -> SkipReason? {
+        if finder != self.finder { (self.finder, count) = (finder, 0) }
+        count += 1
+        if count > Self.mostOfOne { return .bound(.requisites) }
+        return chain >= Self.longestChain ? .bound(.chain) : nil
+    }
+
+    /// Why nothing is asked of a host that was not discovered before. An address has no domain.
+    mutating func reason(newHost host: String) -> SkipReason? {
+        let labels = host.split(separator: ".")
+        guard labels.count > 2, labels.last?.utf8.first?.isASCIIDigit != true else { return nil }
+        let start = labels[labels.count - 2].startIndex
+        hosts[host[start...], default: 0] += 1
+        return hosts[host[start...], default: 0] > Self.mostHosts ? .bound(.hosts) : nil
+    }
+}
+
+/// What was too much of something.
+package enum CrawlBound: Sendable, Hashable, CustomStringConvertible {
+    case requisites, chain, hosts, refreshes
+
+    package var description: String {
+        switch self {
+        case .requisites: "one document needs more than \(RequisiteBounds.mostOfOne) things"
+        case .chain: "needed by what is needed by others, over \(RequisiteBounds.longestChain) of them"
+        case .hosts: "on one of more than \(RequisiteBounds.mostHosts) hosts of one domain"
+        case .refreshes: "behind \(Frontier.mostRedirects) pages that only lead on to the next (refresh)"
+        }
     }
 }

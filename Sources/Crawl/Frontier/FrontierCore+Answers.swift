@@ -2,14 +2,9 @@ internal import Fetch
 internal import Web
 
 /// Answers come in.
-extension Frontier {
-    /// From where its answer came, which says where its links may lead.
-    mutating func came(_ number: UInt32, from reach: Reach) {
-        records[Int(number)].reach = reach
-    }
-
+extension FrontierCore {
     /// Its host takes many requests on one connection: more of them at once cost it less.
-    mutating func multiplexes(_ number: UInt32) {
+    mutating func widenPace(for number: UInt32) {
         let host = Int(records[Int(number)].host)
         hosts[host].pace.widen(to: options.connectionsPerHost * Self.streamsForConnection)
     }
@@ -18,19 +13,59 @@ extension Frontier {
     private static let streamsForConnection = 4
 
     /// It came, and is not what it claims to be.
-    mutating func refused(_ number: UInt32, _ failure: Failure) {
+    private mutating func refused(_ number: UInt32, _ failure: Failure) {
         doneCount -= 1
         if records[Int(number)].role == .requisite { doneRequisiteCount -= 1 }
         fail(number, failure)
     }
 
-    /// A page was read; what was heard of from a number on is what it was the first to link to.
-    mutating func read(_ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool = false) {
+    /// It was read. Gives what the store is told of its links, and what becomes of redirects that led there.
+    mutating func scanned(_ result: ScanResult, wasHeld: Bool) -> [Action] {
+        let number = result.number
+        scanning.remove(number)
+        if let refusal = result.refusal {
+            refused(number, refusal)
+            return []
+        }
+        var actions: [Action] = []
+        switch result.login {
+        case .inPlace?:
+            let place = urls.href(number)
+            refuseLogin(number, at: place, wasHeld: wasHeld)
+            settleRedirects(to: number, login: place, &actions)
+            return actions
+        case .byItself?: logins.insert(number)
+        case nil: if !result.asksForPassword { openedInSession(number) }
+        }
+        settleRedirects(to: number, login: result.login.map { _ in urls.href(number) }, &actions)
+        note(result.format, of: number)
+        if let rule = result.storageBan {
+            drop(number, for: .unstored(rule))
+            return actions
+        }
+        guard options.followsLinks else { return actions }
+        let known = UInt32(records.count)
+        let links = found(result)
+        if result.isLeftOut {
+            leaveOut(number)
+            return actions
+        }
+        if let print = result.print { read(number, print, newFrom: known, saysNotFound: result.saysNotFound) }
+        actions.append(.record(links))
+        return actions
+    }
+
+    /// What was discovered from a number on is what the page was the first to link to.
+    private mutating func read(
+        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool
+    ) {
         doubt(number, print, saysNotFound: saysNotFound)
         let new = (first..<UInt32(records.count)).lazy
         // What leads away from the site is no part of a place without an end.
-        let pages = new.filter { [records] in records[Int($0)].role == .page && records[Int($0)].state != .skipped }
-            .map { [urls] in urls.url($0) ?? .blank }
+        let pages = new.filter { [records] in
+            records[Int($0)].role == .page && records[Int($0)].state != .skipped
+        }
+        .map { [urls] in urls.url($0) ?? .blank }
         let bringsMore = new.contains { [records] in records[Int($0)].role == .requisite }
         traps.fetched(url(number), print, newPages: pages, bringsMore: bringsMore)
     }
@@ -54,7 +89,9 @@ extension Frontier {
     }
 
     /// Its answer was a redirect, which leads somewhere or fails.
-    mutating func ended(_ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?) {
+    private mutating func ended(
+        _ number: UInt32, after latency: Duration?, isRecalled: Bool, failure: Failure?
+    ) {
         if isRecalled { recalledWithoutEnd(number) } else { answered(number, after: latency) }
         if let failure { fail(number, failure) } else { finish(number, .redirected) }
     }
@@ -73,7 +110,7 @@ extension Frontier {
         place(host)
     }
 
-    mutating func answered(_ number: UInt32, after latency: Duration?) {
+    private mutating func answered(_ number: UInt32, after latency: Duration?) {
         runningCount -= 1
         let host = Int(records[Int(number)].host)
         hosts[host].faults.answered(Kinship.folder(of: url(number)))
@@ -89,16 +126,16 @@ extension Frontier {
     /// - Parameter hadBegun: an answer came, and broke off: the host is there.
     mutating func failed(
         _ number: UInt32, _ failure: Failure, after latency: Duration? = nil, retryAfter: Duration? = nil,
-        hadBegun: Bool = false, now: Duration
+        hadBegun: Bool = false
     ) {
-        self.now = now
         let record = records[Int(number)]
         let host = Int(record.host)
         if hadBegun || failure.isStatus { noteAnswer(of: host) }
         if failure.isObjection {
             runningCount -= 1
             let isHosts = hosts[host].faults.objected(number, Kinship.folder(of: url(number)), failure)
-            hosts[host].pace.objected(after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
+            hosts[host].pace.objected(
+                after: latency, retryAfter: retryAfter, counts: isHosts && !hadBegun, now: now)
             place(host)
         } else if failure.isRefusal || failure.isOfConnection {
             runningCount -= 1
@@ -107,9 +144,13 @@ extension Frontier {
         } else {
             answered(number, after: latency)
         }
-        if case .fetch(let reason) = failure, reason.kind == .unknownHost { return notFound(number, failure, host) }
+        if case .fetch(let reason) = failure, reason.kind == .unknownHost {
+            return notFound(number, failure, host)
+        }
         // While it was asked for, somebody led there who may lead further.
-        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 { return enqueue(number) }
+        if failure.isRefusal, record.mayReach > .publicNetwork, record.attempts == 1 {
+            return enqueue(number)
+        }
         let jitter = RetryPlan.jitter(of: number, attempt: Int(record.attempts))
         let decision = options.retryPlan.decision(
             afterAttempt: Int(record.attempts), of: failure, retryAfter: retryAfter, jitter: jitter)
@@ -143,7 +184,8 @@ extension Frontier {
 
     private static let lookupPause: Duration = .seconds(2)
 
-    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being waited for.
+    /// Nothing else is left to do: the names that were not found are looked up at once, instead of being
+    /// waited for.
     mutating func lookUpLostNow() {
         let waitsForOthers = hosts.indices.contains { !lostHosts.contains($0) && hosts[$0].queuedCount > 0 }
         guard !waitsForOthers, gates.isEmpty, isNobodyInDoubt,
@@ -172,7 +214,8 @@ extension Frontier {
         // Perhaps what looked like the name of a session was more than that.
         let record = records[Int(number)]
         let referrer = record.referrer == Record.nobody ? nil : record.referrer
-        hear(of: url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
+        discover(
+            url, role: record.role, from: referrer, redirects: 0, flags: record.flags.intersection(.isGuess))
         records[Int(number)].flags.insert(.isGuess)
     }
 
@@ -189,9 +232,9 @@ extension Frontier {
         unstripped.isEmpty ? nil : unstripped.removeValue(forKey: number)
     }
 
-    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and what waits for one
-    /// that knows the user no longer is not asked for.
-    mutating func giveUp(_ host: Int, _ failure: Failure) {
+    /// What waits for a host that has not answered for minutes fails as the last of its requests did, and
+    /// what waits for one that knows the user no longer is not asked for.
+    private mutating func giveUp(_ host: Int, _ failure: Failure) {
         var lost: [UInt32] = []
         retries.removeAll { number in
             let isLost = Int(records[Int(number)].host) == host
@@ -217,37 +260,50 @@ extension Frontier {
     }
 }
 
-extension Frontier {
-    /// Its answer was a redirect; no target means that it does not say where. True when the redirect leads somewhere:
-    /// one that does not is a failure, and takes no good copy's place.
-    ///
-    /// - Parameter setsCookie: whoever is asked again, after a way that leads back, may answer otherwise.
-    mutating func redirected(
-        _ number: UInt32, to target: WebURL?, after latency: Duration? = nil, isRecalled: Bool = false,
-        setsCookie: Bool = false, wasHeld: Bool = false
-    ) -> Bool {
+extension FrontierCore {
+    /// A redirect of a page leads to something of which nobody has seen yet whether it is a login: until then
+    /// it is neither kept nor discarded.
+    mutating func redirected(_ number: UInt32, _ redirection: Frontier.Redirection) -> [Action] {
+        guard follow(redirection, of: number) else { return [.discard(number)] }
+        guard !redirection.isRecalled, opensBySession(number), let target = openTarget(of: number) else {
+            return [.keep(number)]
+        }
+        openRedirects[target, default: []].append(OpenRedirect(number: number, wasHeld: redirection.wasHeld))
+        return []
+    }
+
+    struct OpenRedirect: Sendable {
+        let number: UInt32
+        /// An earlier visit has a page in its place.
+        let wasHeld: Bool
+    }
+
+    /// True when the redirect leads somewhere: one that does not is a failure, and takes no good copy's
+    /// place.
+    private mutating func follow(_ redirection: Frontier.Redirection, of number: UInt32) -> Bool {
+        let (latency, isRecalled) = (redirection.latency, redirection.isRecalled)
         let record = records[Int(number)]
-        guard let target else {
+        guard let target = redirection.target else {
             ended(number, after: latency, isRecalled: isRecalled, failure: .nowhere)
             return false
         }
-        if setsCookie { cookieSetters[number, default: 0] += 1 }
+        if redirection.setsCookie { cookieSetters[number, default: 0] += 1 }
         let leadsBack = leadsBack(target, to: number)
         if leadsBack, let first = urls.find(target), isWorthAskingAgain(number, from: first) {
             askAgain(number, from: first, after: latency)
             return first != number
         }
-        guard record.redirects < Self.mostRedirects, !leadsBack else {
+        guard record.redirects < Frontier.mostRedirects, !leadsBack else {
             ended(number, after: latency, isRecalled: isRecalled, failure: .redirects)
             return false
         }
         ended(number, after: latency, isRecalled: isRecalled, failure: nil)
-        let next = hear(
-            of: target, role: record.role, from: number, redirects: record.redirects + 1,
+        let next = discover(
+            target, role: record.role, from: number, redirects: record.redirects + 1,
             flags: record.flags.intersection([.isStart, .isGuess, .isCORS]))
         records[Int(number)].target = next
         if let place = knownLogin(next, from: number) {
-            askedForLogin(number, at: place, wasHeld: wasHeld)
+            refuseLogin(number, at: place, wasHeld: redirection.wasHeld)
             return false
         }
         // What a start leads to is as good as a start, wherever it is.
@@ -259,7 +315,7 @@ extension Frontier {
     private func isWorthAskingAgain(_ number: UInt32, from first: UInt32) -> Bool {
         guard !cookieSetters.isEmpty else { return false }
         var (next, isNew) = (first, false)
-        for _ in 0...Self.mostRedirects {
+        for _ in 0...Frontier.mostRedirects {
             if let count = cookieSetters[next] {
                 guard count <= Self.mostCookieRounds else { return false }
                 isNew = true
@@ -290,99 +346,36 @@ extension Frontier {
         guard var next = urls.find(target) else { return false }
         var hops: UInt8 = 0
         while next != Record.nobody {
-            if next == number || hops > Self.mostRedirects { return true }
+            if next == number || hops > Frontier.mostRedirects { return true }
             hops += 1
             next = records[Int(next)].target
         }
         return false
     }
 
-    /// The start leads to another host: the site is there, and pages there that were skipped are of the site after all.
+    /// The start leads to another host: the site is there, and pages there that were skipped are of the site
+    /// after all.
     private mutating func takeAlong(_ number: UInt32, from moved: WebURL) {
         records[Int(number)].flags.insert(.isStart)
         hosts[Int(records[Int(number)].host)].isOwn = true
         guard scope.startMoved(from: moved, to: url(number)) else { return }
         for skipped in 0..<UInt32(records.count) where records[Int(skipped)].state == .skipped {
             switch state(skipped) {
-            case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain): admit(skipped, url(skipped))
+            case .skipped(.otherHost), .skipped(.otherFolder), .skipped(.otherDomain):
+                admit(skipped, url(skipped))
             default: break
             }
         }
     }
 }
 
-/// Watches the pages of one host for the end of the session that opened them.
-///
-/// That a page asks for a login says little: a part of the site may never have been open. That one which came asks for it
-/// now says that the session has ended. Pages of an earlier visit are such, and of this one those that came are asked for
-/// once more, one at a time: a page like the one that asks first.
-struct SessionWatch: Sendable {
-    /// Where a login was shown when the session had ended.
-    private(set) var end: String?
-    /// Pages that came and asked for nothing, the last of each kin.
-    private var opened: [UInt64: UInt32] = [:]
-    private var kins: [UInt64] = []
-    private var nextKin = 0
-    /// Pages that asked for a login.
-    private var logins = 0
-    private var nextDoubt = 1
-    /// Of them, those that an earlier visit has.
-    private var heldLogins = 0
-    private var place = ""
-    private var isAsking = false
-    private var witness: UInt32?
-
-    private static let mostKins = 1024
-    private static let heldLoginsForEnd = 3
-
-    mutating func came(_ number: UInt32, kin: UInt64) {
-        guard opened[kin] != nil || kins.count < Self.mostKins else { return }
-        if opened.updateValue(number, forKey: kin) == nil { kins.append(kin) }
-    }
-
-    /// True when a page that came is to be asked for again: so often as the number of logins doubles.
-    mutating func askedForLogin(kin: UInt64, at place: String, wasHeld: Bool) -> Bool {
-        guard end == nil else { return false }
-        if wasHeld { heldLogins += 1 }
-        if heldLogins >= Self.heldLoginsForEnd {
-            end = place
-            return false
-        }
-        logins += 1
-        guard logins >= nextDoubt, !isAsking, !kins.isEmpty else { return false }
-        nextDoubt = logins * 2
-        if let alike = opened[kin] {
-            witness = alike
-        } else {
-            witness = opened[kins[nextKin % kins.count]]
-            nextKin += 1
-        }
-        self.place = place
-        isAsking = witness != nil
-        return isAsking
-    }
-
-    mutating func takeWitness() -> UInt32? {
-        defer { witness = nil }
-        return witness
-    }
-
-    /// - Parameter asksForLogin: nil when no answer came that would tell.
-    mutating func witnessed(asksForLogin: Bool?) {
-        isAsking = false
-        if asksForLogin == true { end = place }
-    }
-}
-
 /// What pages say to whoever is known to their server.
-extension Frontier {
+extension FrontierCore {
     /// Whether a login in its place is none of its answers. What leads from a start is looked at as a whole.
     func opensBySession(_ number: UInt32) -> Bool {
-        options.hasSession && records[Int(number)].role == .page && !records[Int(number)].flags.contains(.isStart)
+        options.hasSession && records[Int(number)].role == .page
+            && !records[Int(number)].flags.contains(.isStart)
     }
-
-    /// Whether a redirect led there.
-    func wasLedTo(_ number: UInt32) -> Bool { records[Int(number)].redirects > 0 }
 
     func target(of number: UInt32) -> UInt32? {
         let target = records[Int(number)].target
@@ -390,22 +383,61 @@ extension Frontier {
     }
 
     /// Where its redirect leads, as long as it is not known what is there.
-    func openTarget(of number: UInt32) -> UInt32? {
+    private func openTarget(of number: UInt32) -> UInt32? {
         guard let target = target(of: number) else { return nil }
         switch records[Int(target)].state {
         case .queued, .running, .waiting, .redirected: return target
-        case .done, .failed, .skipped: return nil
+        case .done, .failed, .skipped: return scanning.contains(target) ? target : nil
         }
     }
 
+    /// It was seen what a page is that redirects lead to: they are kept, unless it is a login.
+    private mutating func settleRedirects(to number: UInt32, login: String?, _ actions: inout [Action]) {
+        guard !openRedirects.isEmpty, let redirects = openRedirects.removeValue(forKey: number) else {
+            return
+        }
+        for redirect in redirects {
+            if let login {
+                refuseLogin(redirect.number, at: login, wasHeld: redirect.wasHeld)
+                actions.append(.discard(redirect.number))
+            } else {
+                actions.append(.keep(redirect.number))
+            }
+            settleRedirects(to: redirect.number, login: login, &actions)
+        }
+    }
+
+    /// What leads to nothing that came is kept as it is, but for what leads to where nothing was asked, since
+    /// the session had ended.
+    mutating func settleRedirects() -> [Action] {
+        var actions: [Action] = []
+        // That one is lost may have another lost that led to it.
+        while let (target, failure) = firstLostTarget {
+            for redirect in openRedirects.removeValue(forKey: target) ?? [] {
+                refused(redirect.number, failure)
+                actions.append(.discard(redirect.number))
+            }
+        }
+        for redirects in openRedirects.values { actions += redirects.map { .keep($0.number) } }
+        openRedirects.removeAll()
+        return actions
+    }
+
+    private var firstLostTarget: (UInt32, Failure)? {
+        for number in openRedirects.keys {
+            if case .failed(let failure) = state(number), failure.isOfSession { return (number, failure) }
+        }
+        return nil
+    }
+
     /// A page came, and asks for no login.
-    mutating func cameInSession(_ number: UInt32) {
+    mutating func openedInSession(_ number: UInt32) {
         guard opensBySession(number) else { return }
-        hosts[Int(records[Int(number)].host)].session.came(number, kin: urls.kin(number))
+        hosts[Int(records[Int(number)].host)].session.opened(number, kin: urls.kin(number))
     }
 
     /// A login came in place of a page that was asked for by itself, or what leads to one.
-    mutating func askedForLogin(_ number: UInt32, at place: String, wasHeld: Bool) {
+    private mutating func refuseLogin(_ number: UInt32, at place: String, wasHeld: Bool) {
         let host = Int(records[Int(number)].host)
         refused(number, .login(place))
         if hosts[host].session.askedForLogin(kin: urls.kin(number), at: place, wasHeld: wasHeld) {
@@ -415,23 +447,20 @@ extension Frontier {
     }
 
     /// The page that was asked for once more answered; nil when that says nothing.
-    mutating func witnessed(host: Int, asksForLogin: Bool?, now: Duration) {
-        self.now = now
+    mutating func witnessed(host: Int, asksForLogin: Bool?) {
         runningCount -= 1
         hosts[host].session.witnessed(asksForLogin: asksForLogin)
         endSession(of: host)
     }
 
-    /// It is a login that pages lead to as well.
-    mutating func isLogin(_ number: UInt32) { logins.insert(number) }
-
     /// The login that a page leads to, where that is known, or is on a host that is not asked.
-    func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
+    private func knownLogin(_ number: UInt32, from source: UInt32) -> String? {
         guard opensBySession(source) else { return nil }
         let target = url(number)
         switch state(number) {
         case .failed(.login(let place)), .failed(.sessionEnded(let place)): return place
-        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)): return target.href
+        case .skipped where LoginWords.areSaid(by: target) && !LoginWords.areSaid(by: url(source)):
+            return target.href
         default: return logins.contains(number) ? target.href : nil
         }
     }
@@ -450,10 +479,10 @@ extension Frontier {
     }
 }
 
-extension Frontier {
-    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there. A start is
-    /// never doubted.
-    mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
+extension FrontierCore {
+    /// A page of the host looks as if it were none: once for each host it is asked for what cannot be there.
+    /// A start is never doubted.
+    private mutating func doubt(_ number: UInt32, _ print: ContentPrint, saysNotFound: Bool) {
         let record = records[Int(number)]
         guard record.role == .page else { return }
         let host = Int(record.host)
@@ -466,8 +495,8 @@ extension Frontier {
         judgeSuspects(of: host)
     }
 
-    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start, which is
-    /// what others are compared with.
+    /// Whether the words of a page are to be looked at: the host's pages repeat each other, or it is a start,
+    /// which is what others are compared with.
     func wantsWords(of number: UInt32) -> Bool {
         let record = records[Int(number)]
         return record.flags.contains(.isStart) || hosts[Int(record.host)].softNotFound.hasDoubts
@@ -475,8 +504,7 @@ extension Frontier {
     }
 
     /// What the host answered to what it cannot have; nil when it did not answer.
-    mutating func probed(host: Int, _ answer: SoftNotFound.Answer?, now: Duration) {
-        self.now = now
+    mutating func probed(host: Int, _ answer: SoftNotFound.Answer?) {
         runningCount -= 1
         hosts[host].softNotFound.probed(answer)
         judgeSuspects(of: host)
