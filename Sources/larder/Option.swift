@@ -348,20 +348,22 @@ extension Option {
 /// What `proxy`, `record`, `replay` and `ca` understand.
 extension Option {
     static let proxyPort = Option(
-        name: "--proxy-port", value: "N", help: "be a proxy for programs too, on this port; see larder help proxy")
+        name: "--proxy-port", value: "N", help: "be a proxy for programs too, on this port; see larder help proxy",
+        standard: "none")
     static let into = Option(
         name: "--into", value: "SITE", help: "the site that takes in all that passes",
         standard: "the sites that start on the same hosts")
     static let proxyUser = Option(
         name: "--proxy-user", value: "USER:PASSWORD", help: "only who has this login may use the proxy",
-        place: .commandLine)
+        standard: "whoever reaches it", place: .commandLine)
     static let connectPort = Option(
         name: "--connect-port", value: "N",
-        help: "let clients of the proxy connect to this port too, beside 80, 443, 8000, 8080, 8443 and 9443; 0 is any",
-        repeats: true)
+        help: "let clients of the proxy connect to this port too; 0 is any",
+        standard: "80, 443, 8000, 8080, 8443, 9443", repeats: true)
     static let untouched = Option(
         name: "--no-intercept", value: "HOST",
-        help: "lead clients of the proxy to this host untouched, or to all below one: *.example.com", repeats: true)
+        help: "lead clients of the proxy to this host untouched, or to all below one: *.example.com",
+        standard: "none", repeats: true)
     static let pem = Option(name: "--pem", value: nil, help: "print the certificate alone, in PEM")
 
     private static let ofProxy: [Option] =

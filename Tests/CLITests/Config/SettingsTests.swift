@@ -79,7 +79,7 @@ import Testing
         ("{\"depth\": [1, 2]}", "f:1: \"depth\" wants one N, not a list"),
         (
             "{\"policy\": \"reload\"}",
-            "f:1: \"policy\" is not the same for prefetch, update, serve: put it into a section, such as "
+            "f:1: \"policy\" is not the same for prefetch, update, serve, proxy, record: put it into a section, such as "
                 + "{\"prefetch\": {\"policy\": …}}"
         ),
     ])
