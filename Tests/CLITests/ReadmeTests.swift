@@ -95,9 +95,11 @@ import Testing
         }
         return text
     }
+}
 
+@Suite struct ReadmeListTests {
     @Test func `the README names every command of larder`() throws {
-        let help = try Command.run("help", home: home).output
+        let help = try Command.run("help", home: TemporaryFolder()).output
         let readme = SourceText.read(SourceText.root + "/README.md")
         let names = help.split(separator: "\n").filter { $0.hasPrefix("  ") }.compactMap {
             $0.split(separator: " ").first
