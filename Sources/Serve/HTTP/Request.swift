@@ -103,6 +103,8 @@ package struct RequestHead: Equatable {
     var expectsContinue = false
     /// It names a host to be connected to (RFC 9110 §9.3.6), and nothing else.
     package var isConnect = false
+    /// There is an `Upgrade` among the fields.
+    var asksUpgrade = false
     /// Its target is a whole URL, and the scheme of that.
     package var scheme: Scheme?
     package var body: Body
@@ -240,6 +242,7 @@ struct HeadReader {
             guard matches(value, "100-continue") else { return 417 }
             // RFC 9110 §10.1.1: a client of HTTP/1.0 would take the interim answer for the answer.
             head.expectsContinue = !head.isOld
+        case 7 where matches(name, "upgrade"): head.asksUpgrade = true
         case 8...19 where matches(name.prefix(3), "if-"):
             head.isConditional = true
         case 10 where matches(name, "connection"):

@@ -39,30 +39,35 @@ final class RequestHandler {
         guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
         client.patience.progressed(by: count, now: now)
         let bytes = UnsafeBufferPointer(rebasing: buffer[..<count])
-        guard let session = client.session else { return receive(bytes, from: client) }
+        guard let session = client.session else { return take(more: bytes, of: client) && mayBeginTunnel(client) }
         session.take(bytes)
         return readOn(client, session)
     }
 
-    private func receive(_ bytes: UnsafeBufferPointer<UInt8>, from client: ClientConnection) -> Bool {
+    /// Answers what is complete of what was kept. False when the connection is of no more use.
+    func resume(_ client: ClientConnection) -> Bool {
+        guard takeKept(of: client) else { return false }
+        guard let session = client.session else { return mayBeginTunnel(client) }
+        return readOn(client, session)
+    }
+
+    /// Answers what is complete with these bytes, and keeps the rest. False when the connection is of no more use.
+    private func take(more bytes: UnsafeBufferPointer<UInt8>, of client: ClientConnection) -> Bool {
         guard client.received.isEmpty else {
             client.received.append(contentsOf: bytes)
-            return resume(client)
+            return takeKept(of: client)
         }
         guard let used = take(bytes, from: client) else { return false }
         client.received.append(contentsOf: bytes[used...])
-        return mayBeginTunnel(client)
+        return true
     }
 
-    /// Answers what is complete of what was kept. False when the connection is of no more use.
-    func resume(_ client: ClientConnection) -> Bool {
-        if !client.received.isEmpty {
-            let received = client.received
-            guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else { return false }
-            client.received.removeFirst(min(used, client.received.count))
-        }
-        guard let session = client.session else { return mayBeginTunnel(client) }
-        return readOn(client, session)
+    private func takeKept(of client: ClientConnection) -> Bool {
+        guard !client.received.isEmpty else { return true }
+        let received = client.received
+        guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else { return false }
+        client.received.removeFirst(min(used, client.received.count))
+        return true
     }
 
     /// The reply that a client waits for has come. False when the connection is of no more use.
@@ -297,17 +302,7 @@ extension RequestHandler {
             case .ended: return !client.isIdle && client.flush(now: now, limits) && client.isBlocked
             case .bytes(let count):
                 let bytes = UnsafeBufferPointer(rebasing: clearBuffer[..<count])
-                if client.received.isEmpty {
-                    guard let used = take(bytes, from: client) else { return false }
-                    client.received.append(contentsOf: bytes[used...])
-                } else {
-                    client.received.append(contentsOf: bytes)
-                    let received = client.received
-                    guard let used = received.withUnsafeBufferPointer({ take($0, from: client) }) else {
-                        return false
-                    }
-                    client.received.removeFirst(min(used, client.received.count))
-                }
+                guard take(more: bytes, of: client) else { return false }
             }
         }
         return true

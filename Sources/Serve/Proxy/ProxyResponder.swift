@@ -122,7 +122,8 @@ final class ProxyResponder: Responder {
 
     /// Nil for what is another's.
     private func ownPage(for request: Request) -> Answer? {
-        guard request.head.scheme != .https, let url = WebURL("http://\(request.authority)/"),
+        guard request.head.scheme != .https, port == 80 || request.authority.hasSuffix(":\(port)"),
+            let url = WebURL("http://\(request.authority)/"),
             ["localhost", "127.0.0.1", "[::1]"].contains(url.host), url.effectivePort == Int(port)
         else { return nil }
         guard request.head.method != .other else {

@@ -176,7 +176,7 @@ struct Upgrade {
     private let options: ProxyOptions
 
     static func isAsked(for request: Request) -> Bool {
-        request.head.body == .none && request.fields.contains("Upgrade")
+        request.head.asksUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
     }
 
