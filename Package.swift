@@ -67,7 +67,7 @@ let package = Package(
         tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
-        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "Reports", "Serve", "LarderKit"]),
+        tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),
         tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
         tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),

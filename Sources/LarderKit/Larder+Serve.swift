@@ -177,6 +177,7 @@ public struct ServeOptions: Sendable {
                     remedy: .proxyLogin)
             }
             options.address = known
+            options.isShared = !known.isLoopback
         }
         options.rules = try CacheRules(
             texts: rules + (proxy?.keepsEverything == true ? ["** allowed", "** post"] : [])

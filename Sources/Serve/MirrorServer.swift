@@ -31,7 +31,7 @@ package final class MirrorServer: Sendable {
         let verifier = BodyVerifier(options.verification)
         let notes = access(folder.path, W_OK) == 0 ? ServingNotes() : nil
         let loading = try options.load.map { (load) throws(ServerError) in
-            try Loading(folder, options, shelfByteLimit: shelfByteLimit, load: load)
+            try Loading(folder, options, tier: tier, shelfByteLimit: shelfByteLimit, load: load)
         }
         self.loading = loading
         let seals = PageSeals()
@@ -180,11 +180,14 @@ package struct MirrorOptions: Sendable {
 
     package init() {}
 
-    /// A site at the root is everybody's, and its cache a shared one: what was asked for with
-    /// `Authorization`, or answered as `private`, is kept for nobody, unless the server says otherwise (RFC
+    /// Several people ask, as a proxy that other machines reach.
+    package var isShared = false
+
+    /// A site at the root is everybody's, and its cache a shared one, as is a proxy's that several use: what was asked
+    /// for with `Authorization`, or answered as `private`, is kept for nobody, unless the server says otherwise (RFC
     /// 9111, section 3.5). Else the larder is somebody's own.
     var profile: CacheProfile {
-        var profile = root == nil ? CacheProfile.private : .reverseProxy
+        var profile = root != nil ? CacheProfile.reverseProxy : isShared ? .shared : .private
         profile.storesParts = true
         return profile
     }

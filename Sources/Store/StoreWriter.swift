@@ -20,6 +20,14 @@ package final class StoreWriter {
     private(set) var isBeside = false
     /// How much the rows take in the transaction that is open; nil when none is.
     private var openRowBytes: Int?
+    /// Where what servers loaded goes, as is known while the transaction is open.
+    var overlays: [LoadedPlace: OpenVisit] = [:]
+
+    /// What was held for a request, and on which host.
+    struct LoadedPlace: Hashable {
+        let visit: Int64?
+        let host: String
+    }
 
     /// Opens the store, and creates it when there is none.
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -155,17 +163,30 @@ package final class StoreWriter {
     /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
     func put(_ responses: [NewResponse], links: [NewLinks], to visit: OpenVisit) throws(StoreError) {
         urls.begin(visit: visit.id)
+        try putting { () throws(StoreError) in
+            for response in responses { try add(response, to: visit) }
+            for links in links { try add(links, to: visit) }
+        }
+    }
+
+    /// Reads or changes something in the transaction that is open, or in one that stays open. When it throws, all of
+    /// that is lost.
+    func putting<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
         if openRowBytes == nil {
             try execute("BEGIN IMMEDIATE", doing: "write to")
             openRowBytes = 0
         }
         do {
-            for response in responses { try add(response, to: visit) }
-            for links in links { try add(links, to: visit) }
+            return try body()
         } catch {
             rollBack()
             throw error
         }
+    }
+
+    /// What sites there are, and what they show, as it is in the transaction that is open.
+    func putState() throws(StoreError) {
+        journal.note(try putting { () throws(StoreError) in try connection.state() })
     }
 
     /// In place of the links that are kept of a body, in the transaction that is open.
@@ -184,8 +205,9 @@ package final class StoreWriter {
     }
 
     /// Everything that was put is kept from here on.
-    func commit() throws(StoreError) {
+    package func commit() throws(StoreError) {
         guard openRowBytes != nil else { return }
+        overlays.removeAll(keepingCapacity: true)
         do {
             // A row never names a body that is not whole, even after a power cut.
             try bodies.settle()
@@ -203,6 +225,7 @@ package final class StoreWriter {
         // SQLite may have rolled back by itself already; the first error is the one that tells.
         try? execute("ROLLBACK", doing: "write to")
         openRowBytes = nil
+        overlays.removeAll()
         urls.forget()
         bodies.rollBack()
         journal.drop()

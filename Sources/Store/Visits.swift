@@ -390,13 +390,27 @@ extension StoreWriter {
         loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
         site name: String? = nil, now: Int64
     ) throws(StoreError) {
-        let known: Int64?
-        if let name { known = try site(named: name) } else { known = try site(of: held, host: host) }
-        if let site = known {
-            let overlay = try overlay(of: site, over: held, now: now)
-            if !overlay.isContinued { try noteState() }
-            return try add([response], to: overlay)
+        try put(loaded: response, over: held, origin: origin, host: host, site: name, now: now)
+        try commit()
+    }
+
+    /// The same, in a transaction that stays open until `commit`. When it throws, all of that is lost.
+    package func put(
+        loaded response: NewResponse, over held: StoredResponse?, origin: String, host: String,
+        site name: String? = nil, now: Int64
+    ) throws(StoreError) {
+        let place = LoadedPlace(visit: held?.visit, host: host)
+        if let overlay = overlays[place] { return try put([response], links: [], to: overlay) }
+        let known = try putting { () throws(StoreError) -> OpenVisit? in
+            let site = if let name { try site(named: name) } else { try site(of: held, host: host) }
+            return try site.map { (site) throws(StoreError) in try overlay(of: site, over: held, now: now) }
         }
+        if let overlay = known {
+            if !overlay.isContinued { try putState() }
+            overlays[place] = overlay
+            return try put([response], links: [], to: overlay)
+        }
+        try commit()
         let start = origin + "/"
         let visit = try begin(site: name ?? start, start: name == nil ? [start] : [], now: now)
         do throws(StoreError) {
@@ -439,25 +453,22 @@ extension StoreWriter {
     private func overlay(of site: Int64, over held: StoredResponse?, now: Int64) throws(StoreError)
         -> OpenVisit
     {
-        try transaction { () throws(StoreError) in
-            let shown = try prepare(
-                """
-                SELECT site.published, site.overlay, visit.finished FROM site
-                LEFT JOIN visit ON visit.id = site.published WHERE site.id = ?
-                """
-            ).first(.integer(site)) { ($0.optionalInteger(0), $0.optionalInteger(1), $0.optionalInteger(2)) }
-            let (published, overlay, finished) = shown ?? (nil, nil, nil)
-            if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
-            guard let base = published ?? held?.visit, finished == nil else {
-                try run(
-                    "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)",
-                    .integer(site),
-                    .integer(now), .optional(published))
-                let id = lastInsertedRow
-                try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))
-                return OpenVisit(site: site, id: id, isContinued: false)
-            }
-            return OpenVisit(site: site, id: base, isContinued: true)
+        let shown = try prepare(
+            """
+            SELECT site.published, site.overlay, visit.finished FROM site
+            LEFT JOIN visit ON visit.id = site.published WHERE site.id = ?
+            """
+        ).first(.integer(site)) { ($0.optionalInteger(0), $0.optionalInteger(1), $0.optionalInteger(2)) }
+        let (published, overlay, finished) = shown ?? (nil, nil, nil)
+        if let overlay { return OpenVisit(site: site, id: overlay, isContinued: true) }
+        guard let base = published ?? held?.visit, finished == nil else {
+            try run(
+                "INSERT INTO visit (site, started, finished, base) VALUES (?1, ?2, ?2, ?3)", .integer(site),
+                .integer(now), .optional(published))
+            let id = lastInsertedRow
+            try run("UPDATE site SET overlay = ? WHERE id = ?", .integer(id), .integer(site))
+            return OpenVisit(site: site, id: id, isContinued: false)
         }
+        return OpenVisit(site: site, id: base, isContinued: true)
     }
 }

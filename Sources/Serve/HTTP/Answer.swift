@@ -15,6 +15,10 @@ final class Answer: Sendable {
     /// What follows `bytes` for a large body: a file, sent by the kernel.
     let file: FileBody?
     let sharing: Sharing
+    /// While it lasts, a cache gives it again without asking. Nil for what is given until the store changes.
+    let freshness: Freshness?
+    /// The text of the `VaryKey` of those who may have it.
+    let variant: String
 
     struct FileBody: Sendable {
         let path: String
@@ -24,7 +28,10 @@ final class Answer: Sendable {
         var patch: Patch?
     }
 
-    init(status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own) {
+    init(
+        status: Int, fields: [(name: String, value: String)], body: [UInt8], sharing: Sharing = .own,
+        freshness: Freshness? = nil, variant: String = ""
+    ) {
         var bytes = Self.head(status: status, fields: fields, byteCount: body.count, extra: body.count)
         headCount = bytes.count
         bytes.append(contentsOf: body)
@@ -33,15 +40,22 @@ final class Answer: Sendable {
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         file = nil
         self.sharing = sharing
+        self.freshness = freshness
+        self.variant = variant
     }
 
-    init(status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .own) {
+    init(
+        status: Int, fields: [(name: String, value: String)], file: FileBody, sharing: Sharing = .own,
+        freshness: Freshness? = nil, variant: String = ""
+    ) {
         self.status = status
         bytes = Self.head(status: status, fields: fields, byteCount: file.byteCount, extra: 0)
         headCount = bytes.count
         (entityTag, lastModified, hasDate) = Self.validators(fields)
         self.file = file
         self.sharing = sharing
+        self.freshness = freshness
+        self.variant = variant
     }
 
     /// The length of the body, wherever it is.

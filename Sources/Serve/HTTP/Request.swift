@@ -105,6 +105,8 @@ package struct RequestHead: Equatable {
     package var isConnect = false
     /// There is an `Upgrade` among the fields.
     var asksUpgrade = false
+    /// There is something among the fields that caches have to weigh: what they are told to do, or a login.
+    var directsCaches = false
     /// Its target is a whole URL, and the scheme of that.
     package var scheme: Scheme?
     package var body: Body
@@ -236,6 +238,7 @@ struct HeadReader {
             hostCount += 1
             if head.host.isEmpty { head.host = value }
         case 5 where matches(name, "range"): head.isConditional = true
+        case 6 where matches(name, "pragma"): head.directsCaches = true
         case 6 where matches(name, "accept"): head.accept = value
         case 6 where matches(name, "origin"): head.origin = value
         case 6 where matches(name, "expect"):
@@ -251,6 +254,9 @@ struct HeadReader {
             } else if head.isOld, lists(value, "keep-alive") {
                 head.isKeptAlive = true
             }
+        case 13
+        where matches(name, "cache-control") || matches(name, "larder-policy") || matches(name, "authorization"):
+            head.directsCaches = true
         case 14 where matches(name, "content-length"): return length(value, into: &head)
         case 14 where matches(name, "sec-fetch-site"): head.fetchSite = value
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)

@@ -23,6 +23,11 @@ struct AnswerFields {
         return fields + ownFields(source, base, sharing)
     }
 
+    /// How old an answer is by now, as a line.
+    static func age(_ freshness: Freshness, at now: HTTPDate) -> [UInt8] {
+        Array("Age: \(freshness.age(at: now))\r\n".utf8)
+    }
+
     /// What a server said before its answer, as it goes on to a client.
     func interim(_ status: Int, _ said: HTTPFields, base: WebURL) -> [UInt8] {
         let lines = led(said, base: base).map { "\($0): \($1)\r\n" }

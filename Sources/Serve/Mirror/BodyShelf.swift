@@ -116,11 +116,7 @@ struct ShelvedCopy: Sendable {
     private static let overhead = 1024
 
     /// Whether a request with these fields would have got it.
-    func suits(_ fields: HTTPFields) -> Bool {
-        var fields = fields
-        fields.remove("Accept-Encoding")
-        return variant.isEmpty || variant != VaryKey.never && VaryKey(stored: variant).matches(fields)
-    }
+    func suits(_ fields: HTTPFields) -> Bool { VaryKey.isMet(variant, by: fields) }
 
     var parts: BodyParts? {
         if case .parts(let parts) = body { parts } else { nil }

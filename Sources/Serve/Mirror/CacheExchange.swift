@@ -87,11 +87,14 @@ struct CacheExchange {
         let request: CacheRequest
         /// Those of the URL.
         let rules: CacheRules
+        /// Of what is held anywhere, before it was looked up.
+        let changeCount: Int
 
         var url: WebURL { request.url }
     }
 
     private func held(_ now: HTTPDate) throws(StoreError) -> Held {
+        let changeCount = loading.ready.changeCount
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
         // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
@@ -132,7 +135,7 @@ struct CacheExchange {
         }
         return Held(
             copy: copy, shelved: shelved, entry: entry, required: required, bundle: bundle, key: key,
-            request: cacheRequest, rules: urlRules)
+            request: cacheRequest, rules: urlRules, changeCount: changeCount)
     }
 
     private var finder: CopyFinder {
@@ -200,12 +203,28 @@ struct CacheExchange {
             return answer.map { exchange.reply($0, role: .cache) }
         }
         guard var copy = held.copy else { return nil }
+        // To a proxy's clients the age goes out beside what they share.
         copy.fields = entry.servedFields(at: now)
+        if layout.isTransparent { copy.fields.remove("Age") }
+        if hit == .fresh { copy.freshness = entry.freshness }
         exchange.context.notes?.made(copy.response.url, at: look.time)
         let answer = try exchange.timing.measure("splice") { () throws(StoreError) in
             try renderer.answer(copy, source: AnswerSource(hit, copy.change), bundle: held.bundle)
         }
-        return exchange.reply(answer, role: .cache)
+        guard layout.isTransparent else { return exchange.reply(answer, role: .cache) }
+        if answer.freshness != nil, isTheSameForAll(held, copy) {
+            loading.ready.keep(answer, of: copy, look, notedAt: held.changeCount)
+        }
+        var reply = exchange.reply(answer, role: .cache)
+        reply.ownFields += AnswerFields.age(entry.freshness, at: now)
+        return reply
+    }
+
+    /// Whether everybody gets it until it is stale who says nothing of caches.
+    private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
+        [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
+            && !request.head.directsCaches && exchange.context.verifier.allowsKeeping && !copy.isVariant && !copy.response.flags.contains(.isCoded)
+            && copy.change.isEmpty
     }
 
     // MARK: - Asking a server
@@ -248,6 +267,7 @@ struct CacheExchange {
                     isKept: loaded.isShared && loaded.source == .network)
                 guard let streamed = stream?.figures else { return slot.give(reply) }
                 reply.streamed = streamed
+                stream?.conclude()
                 return slot.note(reply)
             }
             switch loaded.answer.sharing.verdict(for: asker, origin: origin, in: layout) {

@@ -11,6 +11,8 @@ struct FoundCopy {
     var change: LookupCandidate.Change = []
     /// There are others for requests with other fields.
     let isVariant: Bool
+    /// How long a cache may give it without asking.
+    var freshness: Freshness?
 
     var sharing: Sharing { Sharing(url, fields, response.flags, isPage: response.role == 0) }
 }

@@ -98,10 +98,13 @@ final class CopyRenderer {
         }
         if case .file(let path) = content {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
-            return Answer(status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing)
+            return Answer(
+                status: copy.response.status, fields: outgoing, file: file, sharing: copy.sharing,
+                freshness: copy.freshness, variant: copy.response.variant)
         }
         return Answer(
-            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: copy.sharing)
+            status: copy.response.status, fields: outgoing, body: try content.load(), sharing: copy.sharing,
+            freshness: copy.freshness, variant: copy.response.variant)
     }
 
     /// Apps take bundles as their servers have them. What a person sees, and how it looks, leads to the

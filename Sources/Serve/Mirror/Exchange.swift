@@ -74,25 +74,26 @@ final class Exchange {
         // First: when it cannot be read, what was read before is not so any more.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
-        guard !layout.isTransparent else {
-            let origin = Array((request.proxiedOrigin ?? "").utf8)
-            return try origin.withUnsafeBufferPointer { (host) throws(StoreError) in try answer(of: host, look) }
+        if !layout.isTransparent,
+            let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
+        {
+            return known
         }
-        return try answer(of: request.host, look)
+        let (answer, url) = try find()
+        if let url { keep(answer, for: url, look) }
+        return answer
     }
 
-    private func answer(
-        of host: UnsafeBufferPointer<UInt8>, _ look: MirrorResponder.Look
-    ) throws(StoreError) -> Answer {
-        let target = request.target
-        if let known = context.tier.value(for: host.span, target.span, now: look.time) { return known }
-        let (answer, url) = try find()
-        if let url {
+    /// Keeps an answer ready for the next who asks.
+    private func keep(_ answer: Answer, for url: Int64, _ look: MirrorResponder.Look) {
+        func keep(of host: UnsafeBufferPointer<UInt8>) {
             context.tier.keep(
-                answer, byteCount: answer.heldByteCount, id: url, for: host.span, target.span,
+                answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
                 madeIn: look.generation, now: look.time)
         }
-        return answer
+        guard layout.isTransparent else { return keep(of: request.host) }
+        var origin = request.proxiedOrigin ?? ""
+        origin.withUTF8(keep)
     }
 
     /// Beside a site at the root leads a document to where it is known whose its requests are.

@@ -11,6 +11,9 @@ final class LoadedKeeper {
     private let folder: StoreFolder
     private let scanner = LinkScanner()
     private var opened: (reader: StoreReader, writer: StoreWriter)?
+    private var failure: StoreError?
+    /// What is held of these is another than before.
+    private var changed: [String] = []
 
     private let sizeLimit: Int64?
     private static let mostScannedBytes = 32 * 1024 * 1024
@@ -62,12 +65,30 @@ final class LoadedKeeper {
             try change(conclusion, job, response, loaded, now)
             return try reply(to: job, conclusion, outcome, loaded, now, bundle)
         } catch {
-            opened = nil
-            return LoadedReply(
-                answer: .text(
-                    500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
-                    sharing: Sharing(missing: job.request.url)))
+            fail(error)
+            return .failed(job, error)
         }
+    }
+
+    // MARK: - What is not kept yet
+
+    /// Why what was put since the last `commit` is lost; told once.
+    func takeFailure() -> StoreError? { failure.take() }
+
+    /// Of which URLs something else is held since this was asked last.
+    func takeChanged() -> [String] {
+        defer { changed.removeAll() }
+        return changed
+    }
+
+    /// What came is kept from here on.
+    func commit() {
+        do throws(StoreError) { try opened?.writer.commit() } catch { fail(error) }
+    }
+
+    private func fail(_ error: StoreError) {
+        opened = nil
+        failure = error
     }
 
     private func conclusion(_ outcome: CacheOutcome, of job: LoadJob, _ now: HTTPDate) -> CacheConclusion {
@@ -159,9 +180,12 @@ final class LoadedKeeper {
         // First: what is kept of this very answer is as new as can be.
         if !conclusion.invalidated.isEmpty {
             let hrefs = conclusion.invalidated.map(\.href)
+            changed += hrefs
             shelf.invalidate(hrefs)
+            try store().writer.commit()
             try store().writer.invalidate(hrefs)
         }
+        if conclusion.change != .none { changed.append(job.request.url.href) }
         switch conclusion.change {
         case .none, .extend: break
         case .store(let entry, let policy):
@@ -226,19 +250,20 @@ final class LoadedKeeper {
             .union(flags(of: response, job))
         if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
         if entry.isInvalidated { new.flags.insert(.isInvalidated) } else { new.flags.remove(.isInvalidated) }
-        try store().writer.add(
+        try store().writer.put(
             loaded: new, over: job.held, origin: job.request.url.origin, host: job.request.url.host,
             site: site, now: now.secondsSinceEpoch)
         shelf.remove(new.href, new.request, variant: new.variant)
-        if case .new(let body) = body { makeRoom(for: Int64(body.byteCount)) }
+        if case .new(let body) = body { try makeRoom(for: Int64(body.byteCount)) }
     }
 
     /// Now and then. What is needed least goes, as by `larder gc`; while somebody else writes, nothing does.
-    private func makeRoom(for byteCount: Int64) {
+    private func makeRoom(for byteCount: Int64) throws(StoreError) {
         keptByteCount += byteCount
         guard let sizeLimit, keptByteCount > sizeLimit / 20 else { return }
         keptByteCount = 0
         guard folder.byteCount > sizeLimit else { return }
+        try opened?.writer.commit()
         // Some of it, so that this need not be done again at once.
         _ = try? opened?.writer.collect(limit: sizeLimit / 10 * 9)
     }

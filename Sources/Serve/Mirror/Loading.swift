@@ -12,6 +12,7 @@ final class Loading: Sendable {
     let profile: CacheProfile
     let reach = OriginReach()
     let shelf: BodyShelf
+    let ready: FreshAnswers
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
     private let flights = SingleFlight<String, LoadedReply>()
@@ -19,11 +20,14 @@ final class Loading: Sendable {
     private let thread: NamedThread
     private let timer: LoadTimer?
 
-    private typealias Work = @Sendable (LoadedKeeper) -> Void
+    /// Nil when it goes on elsewhere; else what is to be called once what it put is kept, or lost.
+    private typealias Work = @Sendable (LoadedKeeper) -> Finish?
+    private typealias Finish = (StoreError?) -> Void
 
     /// - Parameter shelfByteLimit: how much is held in memory alone.
     init(
-        _ folder: StoreFolder, _ options: MirrorOptions, shelfByteLimit: Int, load: @escaping Load
+        _ folder: StoreFolder, _ options: MirrorOptions, tier: MemoryTier<Answer>, shelfByteLimit: Int,
+        load: @escaping Load
     ) throws(ServerError) {
         policy = options.policy
         profile = options.profile
@@ -32,6 +36,8 @@ final class Loading: Sendable {
         timer = try options.patience.map { (time) throws(ServerError) in try LoadTimer(time) }
         let shelf = BodyShelf(byteLimit: shelfByteLimit)
         self.shelf = shelf
+        let ready = FreshAnswers(tier)
+        self.ready = ready
         let isOpen = Monitor(false)
         let queue = queue
         do throws(SystemError) {
@@ -41,13 +47,39 @@ final class Loading: Sendable {
                     folder, profile: profile, shelf: shelf, site: site, sizeLimit: sizeLimit)
                 keeper.open()
                 isOpen.change { $0 = true }
-                while let work = queue.next() { work(keeper) }
+                while let first = queue.next() { Self.run([first] + queue.takeAll(), keeper, ready) }
             }
             isOpen.wait { $0 ? () : nil }
         } catch {
             throw ServerError(error)
         }
     }
+
+    /// What came meanwhile is committed together: nobody is answered before what came for it is kept.
+    private static func run(_ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers) {
+        var waiting: [Finish] = []
+        var start = ContinuousClock.now
+        func settle(_ failure: StoreError?) {
+            ready.forget(keeper.takeChanged())
+            for finish in waiting { finish(failure) }
+            waiting.removeAll()
+            start = .now
+        }
+        for work in works {
+            let finish = work(keeper)
+            if let failure = keeper.takeFailure() { settle(failure) }
+            if let finish { waiting.append(finish) }
+            if ContinuousClock.now - start > longestCommitWait {
+                keeper.commit()
+                settle(keeper.takeFailure())
+            }
+        }
+        keeper.commit()
+        settle(keeper.takeFailure())
+    }
+
+    /// So long the first of a batch waits for the others.
+    private static let longestCommitWait = Duration.milliseconds(10)
 
     var now: HTTPDate { clock() }
 
@@ -105,16 +137,16 @@ final class Loading: Sendable {
     private func conclude(
         _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
         done: @escaping @Sendable (LoadedReply) -> Void
-    ) {
+    ) -> Finish? {
         switch outcome {
         case .response: reach.note(job.request.url.origin, answered: true, now: now)
         case .failure: reach.note(job.request.url.origin, answered: false, now: now)
         }
-        if let reply = keeper.conclude(job, outcome, now: now) {
-            done(reply)
-        } else {
+        guard let reply = keeper.conclude(job, outcome, now: now) else {
             start(job.unconditional, done: done)
+            return nil
         }
+        return { failure in done(failure.map { .failed(job, $0) } ?? reply) }
     }
 
     /// Returns when what has come is kept. From any other thread, and as often as one likes.
@@ -122,6 +154,43 @@ final class Loading: Sendable {
         queue.close()
         thread.join()
         timer?.stop()
+    }
+}
+
+/// What a proxy's clients get until it is stale: kept in the memory tier by its URL, and forgotten as soon as something
+/// else is held there. Any thread may use it.
+final class FreshAnswers: Sendable {
+    private let tier: MemoryTier<Answer>
+    private let changes = Atomic(0)
+
+    init(_ tier: MemoryTier<Answer>) { self.tier = tier }
+
+    /// To be noted before it is looked up what is held.
+    var changeCount: Int { changes.load(ordering: .acquiring) }
+
+    /// - Parameter changeCount: as it was before the answer was looked up.
+    func keep(
+        _ answer: Answer, of copy: FoundCopy, _ look: MirrorResponder.Look, notedAt changeCount: Int
+    ) {
+        guard let (origin, target) = Self.key(copy.url.href) else { return }
+        tier.keep(
+            answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
+            madeIn: look.generation, now: look.time)
+        // What changed meanwhile was forgotten before this was kept.
+        if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
+    }
+
+    func forget(_ hrefs: [String]) {
+        guard !hrefs.isEmpty else { return }
+        changes.add(1, ordering: .acquiringAndReleasing)
+        for (origin, target) in hrefs.compactMap(Self.key) { tier.remove(origin.span, target.span) }
+    }
+
+    /// As requests name it.
+    private static func key(_ href: String) -> (origin: [UInt8], target: [UInt8])? {
+        WebURL(href).map { url in
+            (Array(url.origin.utf8), Array(url.withoutFragment.href.utf8.dropFirst(url.origin.utf8.count)))
+        }
     }
 }
 
@@ -133,6 +202,14 @@ struct LoadedReply: Sendable {
     /// Whether those who asked for the same meanwhile may have it too: what may not be kept is one client's.
     var isShared = true
     var source = PassLog.Source.network
+
+    /// What came could not be kept.
+    static func failed(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
+        LoadedReply(
+            answer: .text(
+                500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
+                sharing: Sharing(missing: job.request.url)))
+    }
 }
 
 /// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may

@@ -38,6 +38,23 @@ final class MirrorResponder: Responder {
         }
     }
 
+    /// To a proxy: what is ready for whoever asks for the URL, and says nothing by which one gets another answer than
+    /// the next.
+    func ready(_ request: Request, at origin: inout String) -> Reply? {
+        guard request.head.method != .other, !request.head.directsCaches, !request.head.asksUpgrade,
+            let look = try? look()
+        else { return nil }
+        let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
+        guard let known else { return nil }
+        guard let freshness = known.freshness else {
+            return context.loading == nil ? Reply(answer: known) : nil
+        }
+        guard let now = context.loading?.now, freshness.isFresh(at: now),
+            VaryKey.isMet(known.variant, by: request.fields)
+        else { return nil }
+        return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: now), role: .cache)
+    }
+
     func preflight(_ request: Request) -> Reply? {
         let exchange = Exchange(request, self)
         do throws(StoreError) {

@@ -62,10 +62,10 @@ package final class PassLog: Sendable {
         state.withLock { $0.recent.reversed().filter { $0.number > number } }
     }
 
-    func note(_ method: String, _ url: WebURL, _ reply: Reply, since start: ContinuousClock.Instant) {
+    func note(_ method: String, _ url: String, _ reply: Reply, since start: ContinuousClock.Instant) {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
-        note(method, url.href, status, source, byteCount, isKept: reply.isKept, since: start)
+        note(method, url, status, source, byteCount, isKept: reply.isKept, since: start)
     }
 
     func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {

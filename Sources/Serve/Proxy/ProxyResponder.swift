@@ -57,14 +57,19 @@ final class ProxyResponder: Responder {
             if let page = ownPage(for: request) { return Reply(answer: page) }
             if let refusal = refusal(of: request) { return Reply(answer: refusal) }
         }
-        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
         let (method, log) = (request.method, options.log)
+        guard var origin = request.proxiedOrigin else { return Reply(answer: misdirected(request)) }
+        if let reply = mirror.ready(request, at: &origin) {
+            log.note(method, origin + request.targetText, reply, since: start)
+            return reply
+        }
+        guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
         if Upgrade.isAsked(for: request) {
             return Upgrade(request, url, options).reply(start)
         }
         let reply = mirror.respond(
-            to: request, orLater: later.observed { log.note(method, url, $0, since: start) })
-        if let reply { log.note(method, url, reply, since: start) }
+            to: request, orLater: later.observed { log.note(method, url.href, $0, since: start) })
+        if let reply { log.note(method, url.href, reply, since: start) }
         return reply
     }
 
@@ -145,11 +150,12 @@ extension Request {
             }
         }
         let scheme = tunnel.isSecure ? "https" : "http"
-        if authority == tunnel.host { return "\(scheme)://\(authority):\(tunnel.port)" }
+        let port = tunnel.port == (tunnel.isSecure ? 443 : 80) ? "" : ":\(tunnel.port)"
+        if authority == tunnel.host { return "\(scheme)://\(authority)\(port)" }
         guard let url = WebURL("\(scheme)://\(authority)/"), url.host == tunnel.host || url.host == tunnel.serverName
         else { return nil }
         // Who leaves the port out means that of the tunnel.
-        return url.port == nil ? "\(scheme)://\(url.host):\(tunnel.port)" : url.origin
+        return url.port == nil ? "\(scheme)://\(url.host)\(port)" : url.origin
     }
 
     /// The URL that a proxy is asked for.

@@ -36,6 +36,8 @@ final class ReplyStream: LoadStream {
         var byteCount = 0
         var isGone = false
         var wasFull = false
+        /// All has come; the end waits until it is kept.
+        var isWhole = false
         var wake: (@Sendable () -> Void)?
     }
 
@@ -110,6 +112,21 @@ final class ReplyStream: LoadStream {
 
     func end(isWhole: Bool) {
         guard hasBegun else { return }
+        let waits = state.withLock { state in
+            state.isWhole = isWhole
+            return isWhole && state.byteCount < Self.leastByteCount
+        }
+        if !waits { putEnd(isWhole: isWhole) }
+    }
+
+    /// What came is kept, if it is to be: who asks for it once more after its end is not to have it loaded again. Of what
+    /// takes long to be kept nobody waits for that.
+    func conclude() {
+        let waits = state.withLock { $0.isWhole && $0.byteCount < Self.leastByteCount }
+        if waits { putEnd(isWhole: true) }
+    }
+
+    private func putEnd(isWhole: Bool) {
         let last = chunks.load(ordering: .acquiring) && isWhole ? Array("0\r\n\r\n".utf8) : []
         slot.put(.end(last, isWhole: isWhole))
     }

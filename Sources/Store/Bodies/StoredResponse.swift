@@ -24,10 +24,7 @@ package struct StoredResponse: Sendable, Equatable {
 
     /// Whether a request with these fields would have got it. A body is kept without its content coding, so
     /// that it suits whatever coding a client accepts.
-    package func suits(_ fields: HTTPFields) -> Bool {
-        variant.isEmpty
-            || variant != VaryKey.never && VaryKey(stored: variant).matches(fields.withoutAcceptedCodings)
-    }
+    package func suits(_ fields: HTTPFields) -> Bool { VaryKey.isMet(variant, by: fields) }
 
     /// The origin that it was asked for by, where it varies by that.
     package var origin: String? { VaryKey(stored: variant)["Origin"] }
@@ -202,10 +199,15 @@ extension VaryKey {
 
     /// Kept for an answer that no other request selects.
     package static let never = "*"
+
+    /// Whether a request with these fields selects what is kept under the text of a key.
+    package static func isMet(_ text: String, by fields: @autoclosure () -> HTTPFields) -> Bool {
+        text.isEmpty || text != never && VaryKey(stored: text).matches(fields().withoutAcceptedCodings)
+    }
 }
 
 extension HTTPFields {
-    var withoutAcceptedCodings: HTTPFields {
+    fileprivate var withoutAcceptedCodings: HTTPFields {
         guard contains("Accept-Encoding") else { return self }
         var fields = self
         fields.remove("Accept-Encoding")

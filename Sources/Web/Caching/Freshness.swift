@@ -163,6 +163,8 @@ package struct CacheProfile: Sendable, Equatable {
 
     package static let `private` = CacheProfile(kind: .private)
 
+    package static let shared = CacheProfile(kind: .shared)
+
     /// A reverse proxy, to which `CDN-Cache-Control` speaks.
     package static let reverseProxy: CacheProfile = {
         var profile = CacheProfile(kind: .shared)

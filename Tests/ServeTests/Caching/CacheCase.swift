@@ -39,7 +39,7 @@ struct CacheCase: Sendable, CustomTestStringConvertible {
         var bend: @Sendable (OriginAnswer) -> OriginAnswer = { $0 }
     }
 
-    enum Shown: Sendable {
+    enum Shown: Sendable, Equatable {
         case anything
         /// The body that the origin sends in a step, counted from 0; nil for this one.
         case step(Int?)

@@ -2,6 +2,7 @@ import Fetch
 import Store
 import Synchronization
 import System
+import TLS
 import TestOrigin
 import Testing
 import Web
@@ -9,56 +10,90 @@ import Web
 @testable import LarderKit
 @testable import Serve
 
-/// A mirror with a site at its root that asks it by RFC 9111, in front of an origin on loopback.
+/// A mirror with a site at its root, and a proxy, that ask an origin on loopback by RFC 9111.
 final class CacheProxy: Sendable {
     private let scratch: TemporaryFolder
     private let origin: TestOrigin
     private let said = Mutex<OriginAnswer>(OriginAnswer())
     private let clock = Clock()
-    private let loads: ServerLoads
-    private let server: MirrorServer
-    private let client: RawClient
     private let loadCount = Monitor(0)
+    private let doors: [Door]
 
     private static let start: Int64 = 1_900_000_000
 
-    init(rules: String = "") throws {
+    /// One of the two, with a store of its own.
+    private struct Door: Sendable {
+        let name: String
+        let loads: ServerLoads
+        let server: MirrorServer
+        let client: RawClient
+        /// What stands before a path, and in `Host`.
+        let (prefix, host): (String, String)
+    }
+
+    /// - Parameter hasProxy: else there is the mirror alone, to which fields speak that are for reverse proxies.
+    init(rules: String = "", hasProxy: Bool = true) throws {
         scratch = try TemporaryFolder()
-        let folder = StoreFolder(scratch.file("store"))
+        origin = try TestOrigin()
+        var doors: [Door] = []
+        for isProxy in hasProxy ? [false, true] : [false] {
+            doors.append(
+                try Self.door(
+                    isProxy, StoreFolder(scratch.file(isProxy ? "proxy" : "mirror")), origin, clock, loadCount, rules))
+        }
+        self.doors = doors
+        origin.otherwise { [weak self] _ in self?.said.withLock { $0 } }
+    }
+
+    private static func door(
+        _ isProxy: Bool, _ folder: StoreFolder, _ origin: TestOrigin, _ clock: Clock, _ loadCount: Monitor<Int>,
+        _ rules: String
+    ) throws -> Door {
         let writer = try StoreWriter(folder)
-        let origin = try TestOrigin()
-        self.origin = origin
         if !rules.isEmpty {
             let start = origin.url("/")
             let visit = try writer.begin(site: start, start: [start], now: 1)
             try writer.keep(settings: rules, of: visit)
             try writer.end(visit, .publish(now: 2))
         }
-        let clock = clock
         var fetch = FetchOptions(userAgent: "test", spoolFolder: folder.incoming)
         fetch.proxies = ProxyRules()
         let loads = try ServerLoads(fetch, clock: { clock.now })
-        self.loads = loads
         var options = MirrorOptions()
-        options.root = WebURL(origin.url("/"))
+        if !isProxy { options.root = WebURL(origin.url("/")) }
         options.policy = .protocol
         options.clock = { clock.now }
-        let loadCount = loadCount
         options.load = { request, done in
             loads.load(request) { outcome in
                 done(outcome)
                 loadCount.change { $0 += 1 }
             }
         }
-        server = try MirrorServer(
-            folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
-        client = try RawClient(port: Int(server.port))
-        origin.otherwise { [weak self] _ in self?.said.withLock { $0 } }
+        // What is ready is to be forgotten although nobody looks at the store.
+        guard isProxy else {
+            let server = try MirrorServer(
+                folder, port: 0, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 0, options: options)
+            return Door(
+                name: "mirror", loads: loads, server: server, client: try RawClient(port: Int(server.port)), prefix: "",
+                host: "localhost:\(server.port)")
+        }
+        options.isShared = true
+        let authority = try Authority.open(in: folder.path)
+        let proxy = Serve.ProxyOptions(
+            security: try TLSServer(authority), certificate: authority.certificate, log: PassLog())
+        let server = try MirrorServer(
+            folder, port: nil, threadCount: 1, memoryLimit: 1_000_000, secondsBetweenLooks: 1_000_000_000,
+            options: options, proxy: (0, proxy))
+        return Door(
+            name: "proxy", loads: loads, server: server, client: try RawClient(port: Int(server.proxyPort ?? 0)),
+            prefix: "http://127.0.0.1:\(origin.port)", host: "127.0.0.1:\(origin.port)")
     }
 
     deinit {
-        server.stop()
-        loads.stop()
+        for door in doors {
+            door.server.stop()
+            door.loads.stop()
+        }
     }
 
     private final class Clock: Sendable {
@@ -71,32 +106,44 @@ final class CacheProxy: Sendable {
 
     /// Takes the steps, and holds each against what is to come of it.
     func run(_ steps: [CacheCase.Step]) throws {
-        for (number, step) in steps.enumerated() {
-            let comment: Comment = "step \(number)"
-            clock.set(step.time)
-            let answer = Self.answer(step, number)
-            said.withLock { $0 = answer }
-            let before = origin.requests.count
-            let loadsBefore = loadCount.change { $0 }
-            var request = step.request.map(Self.field)
-            if ["POST", "PUT", "PATCH"].contains(step.method) { request.append(("Content-Length", "0")) }
-            var got = try client.get(
-                step.path, method: step.method, host: "localhost:\(server.port)", fields: request)
-            // What the origin says before its answer goes on to the client.
-            while got.status < 200 { got = try client.response(toHead: step.method == "HEAD") }
-            if step.asksBehind {
-                loadCount.wait { $0 > loadsBefore ? () : nil }
-                // What comes is kept in its order: when this is answered, so is what was asked for before it.
-                said.withLock { $0 = OriginAnswer(fields: [("Cache-Control", "no-store")], text: "behind") }
-                _ = try client.get("/behind", host: "localhost:\(server.port)")
+        for door in doors {
+            for (number, step) in steps.enumerated() {
+                try take(step, number, door, "step \(number) by the \(door.name)")
+                // The same again, from what is ready by then.
+                guard !step.asks, !step.asksBehind, step.status < 500 else { continue }
+                for turn in 2...3 { try take(step, number, door, "step \(number) by the \(door.name), turn \(turn)") }
             }
-            let asked = origin.requests.dropFirst(before)
-            #expect(!asked.isEmpty == (step.asks || step.asksBehind), "asked, \(comment)")
-            #expect(got.status == step.status, comment)
-            if step.method != "HEAD" { check(got, step, number, comment) }
-            for line in step.gets { check(line, in: got.fields, "the client in \(comment)") }
-            for line in step.sent { check(line, in: asked.first?.fields ?? [], "the origin in \(comment)") }
         }
+    }
+
+    private func take(_ step: CacheCase.Step, _ number: Int, _ door: Door, _ comment: Comment) throws {
+        clock.set(step.time)
+        let answer = Self.answer(step, number)
+        said.withLock { $0 = answer }
+        let before = origin.requests.count
+        let loadsBefore = loadCount.change { $0 }
+        var request = step.request.map(Self.field)
+        if ["POST", "PUT", "PATCH"].contains(step.method) { request.append(("Content-Length", "0")) }
+        var got = try door.client.get(
+            door.prefix + step.path, method: step.method, host: door.host, fields: request)
+        // What the origin says before its answer goes on to the client.
+        while got.status < 200 { got = try door.client.response(toHead: step.method == "HEAD") }
+        if step.asksBehind {
+            loadCount.wait { $0 > loadsBefore ? () : nil }
+            // What comes is kept in its order: when this is answered, so is what was asked for before it.
+            said.withLock { $0 = OriginAnswer(fields: [("Cache-Control", "no-store")], text: "behind") }
+            _ = try door.client.get(door.prefix + "/behind", host: door.host)
+        }
+        let asked = origin.requests.dropFirst(before)
+        #expect(!asked.isEmpty == (step.asks || step.asksBehind), "asked, \(comment)")
+        // A proxy tells whose fault it is that there is no answer, and adds no field of its own.
+        let isOwn = door.name == "proxy" && step.shows == .anything
+        #expect(got.status == (isOwn && step.asks && step.status == 504 ? 502 : step.status), comment)
+        if step.method != "HEAD" { check(got, step, number, comment) }
+        for line in step.gets where door.name != "proxy" || !line.hasPrefix("Larder:") {
+            check(line, in: got.fields, "the client in \(comment)")
+        }
+        for line in step.sent { check(line, in: asked.first?.fields ?? [], "the origin in \(comment)") }
     }
 
     private func check(_ got: RawResponse, _ step: CacheCase.Step, _ number: Int, _ comment: Comment) {
