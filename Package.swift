@@ -73,7 +73,7 @@ let package = Package(
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),
 
         .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "TLS", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
             swiftSettings: settings),
         .executableTarget(
             name: "Soak", dependencies: ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",

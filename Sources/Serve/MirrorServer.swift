@@ -35,11 +35,13 @@ package final class MirrorServer: Sendable {
         }
         self.loading = loading
         let seals = PageSeals()
-        func responder(_ port: UInt16, _ proxy: ProxyOptions?) throws(ServerError) -> MirrorResponder {
+        func responder(
+            _ port: UInt16, _ proxy: ProxyOptions?, _ traffic: PassingTraffic? = nil
+        ) throws(ServerError) -> MirrorResponder {
             do throws(StoreError) {
                 let store = try WatchedStore(folder, secondsBetweenLooks: secondsBetweenLooks)
                 return MirrorResponder(
-                    store, verdicts: Self.verdicts(folder),
+                    store, verdicts: Self.verdicts(folder), traffic: traffic,
                     context: MirrorContext(
                         options, port: port, proxy: proxy, verifier: verifier, tier: tier, notes: notes,
                         loading: loading, seals: seals))
@@ -47,21 +49,25 @@ package final class MirrorServer: Sendable {
                 throw ServerError(error)
             }
         }
-        server = try port.map { (port) throws(ServerError) in
-            try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
-                (port) throws(ServerError) in try responder(port, nil)
+        let opened = try proxy.map { (proxy) throws(ServerError) in
+            try HTTPServer(
+                port: proxy.port, threadCount: threadCount, address: options.address, limits: .proxy
+            ) { (port) throws(ServerError) in
+                ProxyResponder(try responder(port, proxy.options), proxy.options, port: port)
             }
         }
+        self.proxy = opened
+        let traffic = opened.flatMap { opened in
+            proxy.map { PassingTraffic(log: $0.options.log, port: opened.port) }
+        }
         do throws(ServerError) {
-            self.proxy = try proxy.map { (proxy) throws(ServerError) in
-                try HTTPServer(
-                    port: proxy.port, threadCount: threadCount, address: options.address, limits: .proxy
-                ) { (port) throws(ServerError) in
-                    ProxyResponder(try responder(port, proxy.options), proxy.options, port: port)
+            server = try port.map { (port) throws(ServerError) in
+                try HTTPServer(port: port, threadCount: threadCount, address: options.address) {
+                    (port) throws(ServerError) in try responder(port, nil, traffic)
                 }
             }
         } catch {
-            server?.stopAndWait()
+            opened?.stopAndWait()
             throw error
         }
         let port = server?.port ?? 0

@@ -36,7 +36,7 @@ import Testing
         let second = try replay("curl", "-sS", url)
         #expect(second.status == 0, "\(second.errors)")
         #expect(second.output == text)
-        #expect(second.errors.contains("1 from the larder; 0 loaded"))
+        #expect(second.errors.contains("larder: 1 from the larder\n"))
     }
 
     @Test func `what says that it is not to be kept is recorded all the same, and cookies are not`() throws {

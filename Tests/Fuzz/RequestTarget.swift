@@ -21,9 +21,14 @@ struct RequestTarget: Target {
 
     func fault(_ input: [UInt8]) -> String? {
         input.withUnsafeBufferPointer { bytes in
-            guard case .head(let head) = RequestHead.parse(bytes) else { return nil }
-            return placeFault(head, bytes) ?? prefixFault(head, bytes) ?? bodyFault(head, bytes)
+            fault(bytes, isForProxy: false) ?? fault(bytes, isForProxy: true).map { "for a proxy, " + $0 }
         }
+    }
+
+    private func fault(_ bytes: UnsafeBufferPointer<UInt8>, isForProxy: Bool) -> String? {
+        guard case .head(let head) = RequestHead.parse(bytes, isForProxy: isForProxy) else { return nil }
+        if head.isConnect, !isForProxy || head.body != .none { return "a tunnel: \(head)" }
+        return placeFault(head, bytes) ?? prefixFault(head, bytes, isForProxy) ?? bodyFault(head, bytes)
     }
 
     /// Everything lies inside the head, and holds what may stand there.
@@ -37,13 +42,17 @@ struct RequestTarget: Target {
     }
 
     /// It is no head before its end is there, and what follows its end changes nothing.
-    private func prefixFault(_ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    private func prefixFault(
+        _ head: RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ isForProxy: Bool
+    ) -> String? {
         for count in [head.end - 1, head.end / 2, head.end / 3] {
             let start = UnsafeBufferPointer(rebasing: bytes[..<count])
-            guard RequestHead.parse(start) == .incomplete else { return "a beginning: \(count) of \(head.end)" }
+            guard RequestHead.parse(start, isForProxy: isForProxy) == .incomplete else {
+                return "a beginning: \(count) of \(head.end)"
+            }
         }
         let alone = UnsafeBufferPointer(rebasing: bytes[..<head.end])
-        return RequestHead.parse(alone) == .head(head) ? nil : "alone: \(head)"
+        return RequestHead.parse(alone, isForProxy: isForProxy) == .head(head) ? nil : "alone: \(head)"
     }
 
     /// A body is the same however it comes in.

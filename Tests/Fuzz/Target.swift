@@ -20,7 +20,7 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), BundlesTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(),
             ]
             as [any Target]
     }

@@ -207,6 +207,34 @@ import Testing
         }
     }
 
+    @Test func `the portal beside a proxy shows what passes, to nobody but itself`() throws {
+        origin.on("/jam", .page("jam"))
+        origin.on("/plum", .page("plum"))
+        var options = ServeOptions()
+        options.policy = .protocol
+        var proxy = ProxyOptions()
+        (proxy.port, proxy.ports) = (0, [origin.port])
+        options.proxy = proxy
+        let service = try larder.serve(port: 0, options: options)
+        defer { service.stop() }
+        let client = try RawClient(port: Int(try #require(service.proxyPort)))
+        for path in ["/jam", "/plum"] { _ = try client.get(origin.url(path), host: host) }
+        let portal = try RawClient(port: Int(service.port))
+        let own = "localhost:\(service.port)"
+        #expect(try portal.get("/", host: own).text.contains("href=\"/-/proxy\""))
+        let page = try portal.get("/-/proxy", host: own).text
+        #expect(page.contains("jam<") && page.contains("plum<"))
+        let found = try portal.get("/-/proxy?q=plum", host: own).text
+        #expect(!found.contains("jam<") && found.contains("plum<"))
+        #expect(try portal.get("/-/proxy?live=1", host: own).text.contains("http-equiv=\"refresh\""))
+        let fields = [("Sec-Fetch-Site", "same-site"), ("Origin", "http://evil-test.localhost:\(service.port)")]
+        #expect(try portal.get("/-/proxy?format=json", host: own, fields: fields).status == 403)
+
+        let alone = try larder.serve(port: 0)
+        defer { alone.stop() }
+        #expect(try RawClient(port: Int(alone.port)).get("/-/proxy", host: "localhost:\(alone.port)").status == 404)
+    }
+
     @Test func `a page of another host does not get at this machine by the proxy`() throws {
         origin.on("/a", .page("a"))
         try proxying { (client, _) throws in

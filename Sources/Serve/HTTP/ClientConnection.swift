@@ -93,11 +93,15 @@ final class ClientConnection {
     /// Neither a request nor an answer is under way.
     var isIdle: Bool { queue.isEmpty && received.isEmpty && upload == nil && awaited == nil }
 
+    /// Its TLS has begun, and nothing can be said in it yet.
+    var isShakingHands: Bool { session.map { !$0.hasShakenHands } ?? false }
+
     /// What it is to be given time for.
     var waiting: Patience.Waiting {
         if isBlocked { return .taking }
         if awaited != nil { return .answer }
         if upload != nil { return .body }
+        if isShakingHands { return .head }
         return received.isEmpty ? .request : .head
     }
 

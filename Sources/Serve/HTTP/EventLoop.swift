@@ -198,6 +198,8 @@ final class EventLoop {
         watchListeners()
         for client in clients.all where client.patience.isExhausted(now: now, limits) {
             switch client.patience.waiting {
+            // It could not be told why.
+            case .head where client.isShakingHands: drop(client)
             case .head, .body:
                 handler.refuse(client, 408)
                 settle(client)

@@ -223,7 +223,8 @@ struct CacheExchange {
     /// Whether everybody gets it until it is stale who says nothing of caches.
     private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
         [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
-            && !request.head.directsCaches && exchange.context.verifier.allowsKeeping && !copy.isVariant && !copy.response.flags.contains(.isCoded)
+            && !request.head.directsCaches && exchange.context.verifier.allowsKeeping && !copy.isVariant
+            && !copy.response.flags.contains(.isCoded)
             && copy.change.isEmpty
     }
 

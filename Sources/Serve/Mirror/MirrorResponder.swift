@@ -21,12 +21,15 @@ final class MirrorResponder: Responder {
     /// When all origins that are held were named, so that digests in names are known.
     private var named: TierGeneration?
 
-    init(_ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, context: MirrorContext) {
+    init(
+        _ store: WatchedStore, verdicts: ScriptsPage.Verdicts? = nil, traffic: PassingTraffic? = nil,
+        context: MirrorContext
+    ) {
         self.store = store
         self.context = context
         portal = Portal(
             layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts,
-            walk: context.walk)
+            walk: context.walk, traffic: traffic)
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {

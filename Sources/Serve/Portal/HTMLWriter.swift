@@ -152,6 +152,11 @@ struct PortalLinks {
     static let scripts = "/-/scripts"
     static let sites = "/-/sites/"
     static let page = "/-/page"
+    static let traffic = "/-/proxy"
+
+    static func traffic(_ word: String?, isLive: Bool) -> String {
+        address(traffic, [("q", word), ("live", isLive ? "1" : nil)])
+    }
 
     func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
 

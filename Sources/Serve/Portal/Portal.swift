@@ -11,17 +11,21 @@ struct Portal {
     private let links = PortalLinks()
     private let memory: PortalMemory
     private let verdicts: ScriptsPage.Verdicts?
+    private let traffic: PassingTraffic?
     private let now: () -> Int64
 
     /// - Parameters:
     ///   - verdicts: what a check found of bundles, if anybody knows.
     ///   - walk: finds what is missing of sites, if anybody can.
+    ///   - traffic: what passes through the proxy beside the mirror, where there is one.
     init(
         layout: OriginLayout, verdicts: ScriptsPage.Verdicts? = nil, walk: SiteNeeds.Walk? = nil,
+        traffic: PassingTraffic? = nil,
         now: @escaping () -> Int64 = { SystemClock.secondsSinceEpoch() }
     ) {
         self.layout = layout
         self.verdicts = verdicts
+        self.traffic = traffic
         memory = PortalMemory(walk: walk)
         self.now = now
     }
@@ -89,6 +93,10 @@ struct Portal {
             return try SearchPage(request["q"] ?? "", in: nil, from: place, reader, memory)
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
+        case PortalLinks.traffic:
+            return traffic.map {
+                TrafficPage($0.log, proxyPort: $0.port, word: request["q"], isLive: request["live"] != nil)
+            }
         case PortalLinks.page:
             // Other schemes are never held, and never linked to.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
@@ -147,7 +155,7 @@ struct Portal {
     private func html(_ page: some PortalPage, _ target: String) -> Answer {
         let separator = target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         let context = PortalContext(
-            layout: layout, links: links, now: now(), address: target,
+            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
             jsonAddress: "\(target)\(separator)format=json")
         return Answer(
             status: page.status, fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields,
@@ -156,7 +164,7 @@ struct Portal {
 
     private func json(_ page: some PortalPage, _ target: String) -> Answer {
         let context = PortalContext(
-            layout: layout, links: links, now: now(), address: target, jsonAddress: target)
+            layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target, jsonAddress: target)
         return Answer(
             status: page.status, fields: [("Content-Type", "application/json")] + pageFields,
             body: Array("\(page.members(context).text())\n".utf8))
@@ -185,6 +193,12 @@ struct Portal {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
+}
+
+/// What passes through a proxy, and where that is.
+struct PassingTraffic: Sendable {
+    let log: PassLog
+    let port: UInt16
 }
 
 /// What is asked of the portal: a path and the fields of a form.

@@ -28,6 +28,7 @@ enum PortalFrame {
         html.void("meta", ["name": "viewport", "content": "width=device-width, initial-scale=1"])
         html.void("meta", ["name": "color-scheme", "content": "light dark"])
         html.element("title", text: page.title == "Larder" ? "Larder" : "\(Wording.cut(page.title)) · Larder")
+        if let seconds = page.refresh { html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"]) }
         html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
         html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
     }
@@ -46,6 +47,9 @@ enum PortalFrame {
                         entry("Sites", context.links.home, page.section == .sites, to: &html)
                         entry("Scripts", PortalLinks.scripts, page.section == .scripts, to: &html)
                         entry("Search", PortalLinks.search, page.section == .search, to: &html)
+                        if context.hasProxy {
+                            entry("Proxy", PortalLinks.traffic, page.section == .traffic, to: &html)
+                        }
                     }
                 }
             }
@@ -89,6 +93,8 @@ protocol PortalPage {
     var title: String { get }
     /// Which of the portal's parts it belongs to.
     var section: PortalSection { get }
+    /// After how many seconds a browser loads it again; nil for never.
+    var refresh: Int? { get }
     /// What stands above it, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Below the heading, which is the title.
@@ -99,6 +105,7 @@ protocol PortalPage {
 
 extension PortalPage {
     var status: Int { 200 }
+    var refresh: Int? { nil }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 
@@ -106,6 +113,7 @@ enum PortalSection {
     case sites
     case search
     case scripts
+    case traffic
     case none
 }
 
@@ -113,6 +121,8 @@ enum PortalSection {
 struct PortalContext {
     let layout: OriginLayout
     let links: PortalLinks
+    /// There is a proxy beside the mirror.
+    let hasProxy: Bool
     /// Seconds since 1970.
     let now: Int64
     /// Path and query of this page, and where it is to be had as JSON.

@@ -37,7 +37,8 @@ enum ProxyCommand {
     }
 
     static func summary(of traffic: ProxyTraffic) -> String {
-        var parts = ["\(traffic.answered) from the larder", "\(traffic.loaded) loaded, \(traffic.kept) of them kept"]
+        var parts = ["\(traffic.answered) from the larder"]
+        if traffic.loaded > 0 { parts.append("\(traffic.loaded) loaded, \(traffic.kept) of them kept") }
         if traffic.tunnels > 0 { parts.append("\(traffic.tunnels) passed untouched") }
         if traffic.missedCount > 0 { parts.append("\(traffic.missedCount) missed") }
         return parts.joined(separator: "; ")

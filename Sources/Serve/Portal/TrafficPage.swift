@@ -1,0 +1,79 @@
+internal import Reports
+internal import Web
+
+/// What passes through the proxy beside the mirror: the newest first, of which a word picks some out.
+struct TrafficPage: PortalPage {
+    let passes: [PassLog.Pass]
+    let word: String?
+    /// The browser loads it again and again.
+    let isLive: Bool
+    private let counts: PassLog.Counts
+    private let proxyPort: UInt16
+    let title = "Proxy"
+    let section = PortalSection.traffic
+
+    init(_ log: PassLog, proxyPort: UInt16, word: String?, isLive: Bool) {
+        self.word = word
+        self.isLive = isLive
+        self.proxyPort = proxyPort
+        counts = log.counts
+        let words = word.map { $0.lowercased() } ?? ""
+        let found = log.recent().lazy.filter { pass in
+            words.isEmpty
+                || "\(pass.method) \(pass.url) \(pass.status) \(pass.source.rawValue)".lowercased().contains(words)
+        }
+        passes = Array(found.prefix(Self.lines))
+    }
+
+    private static let lines = 200
+
+    var refresh: Int? { isLive ? 2 : nil }
+
+    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("p", ["class": "lead"]) { html in
+            let sources = PassLog.Source.allCases.map { "\(counts[$0]) \($0.words)" }.joined(separator: ", ")
+            html.text("\(sources). Programs use it by ")
+            html.element("code", text: "http_proxy=http://localhost:\(proxyPort)")
+            html.text(" and the same for https_proxy; larder ca says how they come to trust it.")
+        }
+        if isLive {
+            html.element("p") { $0.link(PortalLinks.traffic(word, isLive: false), text: "Stop here") }
+        } else {
+            html.searchForm(PortalLinks.traffic, label: "Method, address, status or source", words: word ?? "")
+            html.element("p") { $0.link(PortalLinks.traffic(word, isLive: true), text: "Go on as it passes") }
+        }
+        guard !passes.isEmpty else {
+            return html.element(
+                "p", text: word == nil ? "Nothing has passed so far." : "Nothing that passed is like that.")
+        }
+        html.element("ul", ["class": "list"]) { html in
+            for pass in passes { html.element("li") { write(pass, to: &$0, context) } }
+        }
+    }
+
+    private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter, _ context: PortalContext) {
+        html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
+        html.text(" ")
+        html.element("span", ["class": "url"]) { $0.address(pass.url) }
+        let isLost = pass.source == .missed || pass.status >= 400
+        html.element("span", ["class": isLost ? "badge warn" : "badge"], text: "\(pass.status)")
+        html.element("span", ["class": "soft"]) { html in
+            let time = "\(Int(pass.duration / .milliseconds(1))) ms"
+            html.text("\(pass.source.words), \(Wording.bytes(pass.byteCount)), \(time)\(pass.isKept ? ", kept" : "")")
+        }
+    }
+
+    func members(_ context: PortalContext) -> JSONMembers { ["passes": passes] }
+}
+
+extension PassLog.Source {
+    fileprivate var words: String {
+        switch self {
+        case .larder: "from the larder"
+        case .validated: "confirmed"
+        case .network: "loaded"
+        case .missed: "missed"
+        case .tunnel: "untouched"
+        }
+    }
+}
