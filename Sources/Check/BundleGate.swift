@@ -178,7 +178,7 @@ private struct ManifestInForce {
     /// Of two that require different things of one body, the younger visit is the one that readers see: it comes first.
     static func all(_ reader: StoreReader) throws(StoreError) -> [ManifestInForce] {
         var all: [ManifestInForce] = []
-        for site in try reader.siteSettings() {
+        for site in try reader.settingsWithManifest() {
             guard let plan = SitePlan(text: site.settings).manifest,
                 let row = try reader.response(for: site.name, request: .manifest)
             else { continue }

@@ -393,8 +393,19 @@ extension StoreReader {
 
     /// How each site is to be served, by its start URLs: what `sites` tells, without counting anything.
     package func siteSettings() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
+        try settings(prepare("SELECT start, settings, name FROM site ORDER BY name"))
+    }
+
+    /// Those of sites that have a manifest. It is asked for with each change of the store.
+    package func settingsWithManifest() throws(StoreError) -> [(name: String, start: [String], settings: String)] {
+        try settings(findManifests)
+    }
+
+    private func settings(
+        _ statement: Statement
+    ) throws(StoreError) -> [(name: String, start: [String], settings: String)] {
         var settings: [(name: String, start: [String], settings: String)] = []
-        try eachRow("SELECT start, settings, name FROM site ORDER BY name") { row in
+        try statement.each { row in
             let start = row.text(0).utf8.split(separator: UInt8(ascii: "\n")).compactMap { String($0) }
             settings.append((row.text(2), start, row.text(1)))
         }

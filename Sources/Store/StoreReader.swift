@@ -16,6 +16,8 @@ package final class StoreReader {
     private var isReading = false
     private let findLinks: Statement
     private let findLinkVersion: Statement
+    private let findDataVersion: Statement
+    let findManifests: Statement
     let findLinkLists: Statement
     let findAddress: Statement
 
@@ -71,6 +73,9 @@ package final class StoreReader {
                 AND site.id <> (SELECT site FROM visit WHERE id = ?2)
             ORDER BY \(StoredResponse.shownFirst)
             """)
+        findDataVersion = try connection.prepare("PRAGMA data_version")
+        findManifests = try connection.prepare(
+            "SELECT start, settings, name FROM site WHERE instr(settings, '\"manifest\"') > 0 ORDER BY name")
         // A number may be given again: what somebody still knows by it may be another body by now.
         findContent = try connection.prepare(
             """
@@ -288,7 +293,7 @@ package final class StoreReader {
 
     /// Another number than before once another connection has changed the store.
     package func dataVersion() throws(StoreError) -> Int64 {
-        try connection.integer("PRAGMA data_version")
+        try findDataVersion.first { $0.integer(0) } ?? 0
     }
 
     package func sites() throws(StoreError) -> [Site] {

@@ -39,6 +39,17 @@ import Testing
         #expect(part(text, head.target) == "/x")
     }
 
+    @Test(arguments: ["C", "CON", "CONNECTED", "GETS"])
+    func `a method is what it says as a whole`(method: String) throws {
+        let text = Array("\(method) /a HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+        for isForProxy in [false, true] {
+            let parsing = text.withUnsafeBufferPointer { RequestHead.parse($0, isForProxy: isForProxy) }
+            guard case .head(let head) = parsing else { return #expect(Bool(false), "\(parsing)") }
+            #expect(head.method == .other)
+            #expect(!head.isConnect)
+        }
+    }
+
     @Test func `an absolute target may end with its authority`() throws {
         let text = "GET http://a.localhost:1 HTTP/1.1\r\nHost: b\r\n\r\n"
         let head = try head(text)
@@ -131,6 +142,7 @@ import Testing
         ("GET  HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("G\u{0}T / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        ("CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n", 501),
         ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400),
         ("GET / HTTP/1.1\r\nHost: a\r\nX: a\r\r\n\r\n", 400),

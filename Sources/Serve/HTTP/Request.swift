@@ -348,7 +348,9 @@ struct RequestLine {
         var host = 0..<0
         var scheme: RequestHead.Scheme?
         let isConnect = isExactly(method, "CONNECT")
-        if isConnect, isForProxy {
+        if isConnect {
+            // Nor in a tunnel.
+            guard isForProxy else { return .refused(501) }
             guard isConnectable(target) else { return .refused(400) }
             host = target
             target = target.upperBound..<target.upperBound
@@ -427,7 +429,8 @@ struct RequestLine {
     }
 
     private func isExactly(_ range: Range<Int>, _ text: StaticString) -> Bool {
-        range.enumerated().allSatisfy { offset, index in bytes[index] == text.utf8Start[offset] }
+        range.count == text.utf8CodeUnitCount
+            && range.enumerated().allSatisfy { offset, index in bytes[index] == text.utf8Start[offset] }
     }
 
     private var space: UInt8 { 0x20 }
