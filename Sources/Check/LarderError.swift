@@ -1,4 +1,5 @@
 package import Bundles
+package import Crawl
 package import Fetch
 public import Reports
 package import Store
@@ -58,6 +59,23 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         self.init(.machine, "\(error); \(error.advice)")
     }
 
+    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
+    package init(_ error: CrawlError, kept: Int? = nil) {
+        switch error {
+        case .pattern(let mistake):
+            self.init(.input, mistake.description)
+        case .store, .fetch:
+            let told =
+                switch kept {
+                case nil: ""
+                case 0?: "; nothing of this visit is kept"
+                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
+                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
+                }
+            self.init(.machine, error.description + told)
+        }
+    }
+
     package init(_ error: ManifestError) {
         self.init(.input, error.description)
     }
@@ -112,4 +130,28 @@ extension NetworkOptions {
             throw LarderError(error)
         }
     }
+}
+
+extension WebURL {
+    /// An address as a person writes it; see `typed`.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    package static func start(_ text: String) throws(LarderError) -> WebURL {
+        do throws(URLMistake) { return try typed(text) } catch { throw LarderError(error) }
+    }
+
+    /// All of them, and the first, which names the site.
+    package static func starts(_ texts: [String]) throws(LarderError) -> (first: WebURL, all: [WebURL]) {
+        var all: [WebURL] = []
+        for text in texts { all.append(try start(text)) }
+        guard let first = all.first else {
+            throw LarderError(.input, "there is no URL: name one, such as https://example.com/")
+        }
+        return (first, all)
+    }
+}
+
+/// What the store says goes on as what stopped the call.
+package func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
+    do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

@@ -51,19 +51,9 @@ package struct CrawlPlan: Sendable {
     /// nothing.
     package var willStore: WillStore?
     /// Told of the figures about ten times a second, on the crawl's thread.
-    package var progress: (@Sendable (CrawlProgress) -> Void)?
+    package var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
-    package var answered: (@Sendable (CrawlAnswer) -> Void)?
-
-    package typealias WillStore = @Sendable (Answer) -> Answer?
-
-    /// What came, as it is to be stored.
-    package struct Answer: Sendable {
-        package let url: WebURL
-        package let status: Int
-        package var fields: HTTPFields
-        package var bytes: [UInt8]
-    }
+    package var fetched: (@Sendable (PrefetchedURL) -> Void)?
 
     package struct Missed: Sendable {
         package var url: WebURL

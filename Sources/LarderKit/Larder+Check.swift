@@ -65,7 +65,7 @@ extension Larder {
             throw LarderError(.input, "\(source) is a file: name the folder that it is in, or check it as it is")
         }
         if !isLive, folder.exists, let held = try await manifest(ofHeld: source, types) { return held }
-        let url = try Self.startURL(source)
+        let url = try WebURL.start(source)
         let temporary = try TemporaryLarder()
         defer { temporary.remove() }
         let report = try await temporary.larder.prefetch([url.href])

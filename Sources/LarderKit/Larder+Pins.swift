@@ -20,7 +20,7 @@ extension Larder {
             let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinName.pin(name, kind, sites: sites)
             // Whoever says nothing of the kind may have meant the page alone.
-            let other = kind == nil && pin.kind == .site ? (try? Self.startURL(name))?.href : nil
+            let other = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
             return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
@@ -65,7 +65,7 @@ enum PinName {
     static func pin(_ text: String, _ kind: PinKind?, sites: [String]) throws(LarderError) -> Pin {
         switch kind ?? likelyKind(text, sites) {
         case .url:
-            return Pin(.url, try Larder.startURL(text).href)
+            return Pin(.url, try WebURL.start(text).href)
         case .pattern:
             guard URLGlob(text) != nil else {
                 throw LarderError(
@@ -88,7 +88,7 @@ enum PinName {
 
     /// The one pin that the word names.
     static func held(_ text: String, _ kind: PinKind?, among pins: [Pin]) throws(LarderError) -> Pin {
-        let href = (try? Larder.startURL(text))?.href
+        let href = (try? WebURL.start(text))?.href
         let sites = pins.filter { $0.kind == .site }
         let site = SiteName.place(of: text, among: sites.map(\.value)).map { sites[$0] }
         let meant = pins.filter { pin in

@@ -205,7 +205,7 @@ extension Larder {
         guard let text else { return "http://localhost:\(port)/" }
         let sites = try await visits().sites.map(\.name)
         let url = SiteName.place(of: text, among: sites).map { sites[$0] } ?? text
-        guard let address = MirrorServer.address(of: try Self.startURL(url).href, at: port) else {
+        guard let address = MirrorServer.address(of: try WebURL.start(url).href, at: port) else {
             throw LarderError(.input, "\(text) cannot be shown: only http and https can")
         }
         return address

@@ -77,29 +77,7 @@ public struct Larder: Sendable {
 }
 
 extension LarderError {
-    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
-    init(_ error: CrawlError, kept: Int? = nil) {
-        switch error {
-        case .pattern(let mistake):
-            self.init(.input, mistake.description)
-        case .store, .fetch:
-            let told =
-                switch kept {
-                case nil: ""
-                case 0?: "; nothing of this visit is kept"
-                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
-                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
-                }
-            self.init(.machine, error.description + told)
-        }
-    }
-
     init(_ error: ServerError) {
         self.init(.machine, error.description)
     }
-}
-
-/// What the store says goes on as what stopped the call.
-func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
-    do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

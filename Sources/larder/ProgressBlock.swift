@@ -220,7 +220,7 @@ enum FetchLine {
         let size = Wording.bytes(url.byteCount).padded(9, left: true)
         let time = Wording.time(url.elapsed).padded(8, left: true)
         let failure = url.failure.map { ": \($0)" } ?? ""
-        return "\(status) \(size) \(time)  \(url.kind.padded(9)) \(Fitting.plain(url.url + failure))"
+        return "\(status) \(size) \(time)  \(url.kind.rawValue.padded(9)) \(Fitting.plain(url.url + failure))"
     }
 }
 

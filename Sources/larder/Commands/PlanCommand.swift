@@ -60,21 +60,21 @@ enum PlanCommand {
         return lines.joined(separator: "\n")
     }
 
-    private static func range(_ bounds: PlanReport.Bounds, _ text: (Int) -> String) -> String {
+    private static func range(_ bounds: PlanEstimate.Bounds, _ text: (Int) -> String) -> String {
         guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
         let (least, most) = (text(bounds.low), text(high))
         return least == most ? least : "\(least) to \(most)"
     }
 
-    private static func pages(_ bounds: PlanReport.Bounds) -> String {
+    private static func pages(_ bounds: PlanEstimate.Bounds) -> String {
         bounds.low == 1 && bounds.high == 1 ? "page" : "pages"
     }
 
-    private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Wording.grouped) }
+    private static func count(_ bounds: PlanEstimate.Bounds) -> String { range(bounds, Wording.grouped) }
 
-    private static func bytes(_ bounds: PlanReport.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
+    private static func bytes(_ bounds: PlanEstimate.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
 
-    private static func time(_ bounds: PlanReport.Bounds) -> String {
+    private static func time(_ bounds: PlanEstimate.Bounds) -> String {
         range(bounds) { Wording.time(.seconds($0)) }
     }
 }

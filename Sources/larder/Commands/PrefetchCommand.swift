@@ -198,7 +198,7 @@ enum PrefetchSummary {
     }
 
     /// Each by itself where there are few; else by host and reason, the commonest first.
-    private static func list(_ missing: [PrefetchReport.Missing], _ word: String) -> [String] {
+    private static func list(_ missing: [CrawlReport.Missing], _ word: String) -> [String] {
         guard !missing.isEmpty else { return [] }
         let heading = "  \(Wording.grouped(missing.count)) \(word):"
         if missing.count <= mostShown { return [heading] + missing.flatMap { text(of: $0) } }
@@ -216,7 +216,7 @@ enum PrefetchSummary {
         return lines
     }
 
-    private static func text(of item: PrefetchReport.Missing) -> [String] {
+    private static func text(of item: CrawlReport.Missing) -> [String] {
         let line = "    \(item.url): \(item.reason)"
         return item.chain.isEmpty ? [line] : [line, "      by way of \(way(item.chain))"]
     }
@@ -266,11 +266,11 @@ enum PrefetchSummary {
 struct MissingGroup: Equatable {
     let host: String
     let reason: String
-    let first: PrefetchReport.Missing
+    let first: CrawlReport.Missing
     var count: Int
 
     /// The commonest first.
-    static func groups(of missing: [PrefetchReport.Missing]) -> [MissingGroup] {
+    static func groups(of missing: [CrawlReport.Missing]) -> [MissingGroup] {
         var groups: [MissingGroup] = []
         var places: [String: Int] = [:]
         for item in missing {

@@ -103,8 +103,8 @@ import Web
             $0.sitePlan.connectionsPerHost = 1
             $0.limits.byteCount = 5000
         }
-        #expect(report.skipped.filter(\.isRequisite).map(\.url.path) == ["/b.png"])
-        #expect(report.skipped.filter { !$0.isRequisite }.map(\.url.path) == ["/p1"])
+        #expect(report.skipped.filter(\.isRequisite).map(\.address.path) == ["/b.png"])
+        #expect(report.skipped.filter { !$0.isRequisite }.map(\.address.path) == ["/p1"])
     }
 
     @Test func `so many bytes, and what was left out is told`() throws {
@@ -112,7 +112,7 @@ import Web
         #expect(report.limit == .byteCount(3000))
         #expect(report.pages < 40)
         #expect(!report.skipped.isEmpty)
-        #expect(report.skipped.allSatisfy { $0.reason == .limit(.byteCount(3000)) })
+        #expect(report.skipped.allSatisfy { $0.cause == .limit(.byteCount(3000)) })
         #expect(report.isPublished)
     }
 

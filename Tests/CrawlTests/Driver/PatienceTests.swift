@@ -32,7 +32,7 @@ import Web
         let report = try crawl(.milliseconds(600))
         #expect(report.isPublished && !report.isInterrupted)
         #expect(report.pages == 2)
-        #expect(report.missing.map(\.url.href) == [silent.url("/ad.js")])
+        #expect(report.missing.map(\.url) == [silent.url("/ad.js")])
         #expect(report.misses.first?.contains("--patience") == true, "\(report.misses)")
     }
 
