@@ -1,4 +1,5 @@
 public import Crawl
+public import Store
 package import Web
 
 /// What a prefetch did, and everything that it did not get: the figures of the crawl, such as `pages`, `missing` and
@@ -41,6 +42,8 @@ public struct PrefetchReport: Sendable, Equatable {
 
     /// Which limit ended the run, or kept pages out of it.
     public var limit: String? { crawl.limit?.description }
+    /// What would have the next run go further.
+    public var remedy: Remedy? { crawl.limit?.remedy }
     /// The number of pages that it is, where it is one.
     public var maxPages: Int? { if case .pages(let count)? = crawl.limit { count } else { nil } }
     /// Patterns of pages that were stopped, since they lead nowhere new.

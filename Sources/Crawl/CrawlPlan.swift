@@ -171,9 +171,18 @@ public struct CrawlLimits: Sendable, Equatable {
 
         package var description: String {
             switch self {
-            case .pages(let count): "--max-pages \(count) was reached"
-            case .byteCount(let count): "--max-bytes \(count) was reached"
-            case .time(let time): "--max-time \(time.components.seconds)s was reached"
+            case .pages(1): "the limit of 1 page was reached"
+            case .pages(let count): "the limit of \(count) pages was reached"
+            case .byteCount(let count): "the limit of \(count) bytes was reached"
+            case .time(let time): "the limit of \(time.components.seconds) s was reached"
+            }
+        }
+
+        package var remedy: Remedy {
+            switch self {
+            case .pages: .maxPages
+            case .byteCount: .maxBytes
+            case .time: .maxTime
             }
         }
     }

@@ -1,5 +1,5 @@
 internal import Fetch
-internal import Store
+public import Store
 package import Web
 
 /// What a crawl did, and everything that it did not get.
@@ -79,6 +79,8 @@ public struct CrawlReport: Sendable, Equatable {
 
         public var url: String { address.href }
         public var reason: String { failure.description }
+        /// What would have it come, where one thing does.
+        public var remedy: Remedy? { failure.remedy }
         /// The server says that there is no such thing.
         public var isGone: Bool { failure.isGone }
         /// From a start URL to the page that asked for it.
@@ -95,6 +97,8 @@ public struct CrawlReport: Sendable, Equatable {
 
         public var url: String { address.href }
         public var reason: String { cause.name }
+        /// What would have it fetched, where one thing does.
+        public var remedy: Remedy? { cause.remedy }
         public var referrer: String? { linker?.href }
         /// It would have been fetched, had the run been allowed more.
         public var isOverLimit: Bool { cause.isOfLimit }

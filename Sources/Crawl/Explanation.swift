@@ -1,5 +1,5 @@
 internal import Markup
-package import Store
+public import Store
 package import Web
 
 /// Whether an URL would be fetched, by which rule, and who links to it.
@@ -10,6 +10,8 @@ public struct ExplainReport: Sendable, Equatable {
         /// `followed: on example.com`, `skipped: excluded by *.pdf`.
         public let asPage: String
         public let isPageFollowed: Bool
+        /// What would have it followed, where one thing does.
+        public let remedy: Remedy?
         public let asRequisite: String
         /// What the held robots.txt says of it as a page; nil when none is held.
         public let robots: String?
@@ -36,6 +38,7 @@ public struct ExplainReport: Sendable, Equatable {
             name = site.name
             self.asPage = asPage.description
             isPageFollowed = asPage.isFollowed
+            remedy = if case .skipped(let reason) = asPage { reason.remedy } else { nil }
             asRequisite = scope.verdict(on: url, as: .requisite).description
             guard let robots, !start.contains(url) else {
                 self.robots = nil

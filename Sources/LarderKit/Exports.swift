@@ -36,13 +36,14 @@
 @_exported public import struct Reports.MissedURL
 @_exported public import struct Reports.MissesReport
 @_exported public import struct Reports.PinChange
-@_exported public import enum Reports.PinKind
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.StatusReport
 @_exported public import struct Reports.TypeFilter
 @_exported public import struct Reports.VisitsReport
 @_exported public import struct Reports.WorkProgress
 @_exported public import enum Serve.Verification
+@_exported public import enum Store.PinKind
+@_exported public import enum Store.Remedy
 @_exported public import enum Web.CachePolicy
 @_exported public import enum Web.NofollowPolicy
 @_exported public import enum Web.RobotsPolicy

@@ -92,7 +92,7 @@ enum PinName {
         let sites = pins.filter { $0.kind == .site }
         let site = SiteName.place(of: text, among: sites.map(\.value)).map { sites[$0] }
         let meant = pins.filter { pin in
-            guard kind == nil || kind == PinKind(pin.kind) else { return false }
+            guard kind == nil || kind == pin.kind else { return false }
             return switch pin.kind {
             case .url: pin.value == href
             case .pattern: pin.value == text
@@ -105,7 +105,7 @@ enum PinName {
         guard meant.count == 1 else {
             throw LarderError(
                 .input, "\"\(text)\" is pinned in more than one way: say which",
-                remedy: .pinKind(meant.map { PinKind($0.kind) }))
+                remedy: .pinKind(meant.map(\.kind)))
         }
         return pin
     }

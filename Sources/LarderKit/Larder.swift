@@ -78,6 +78,6 @@ public struct Larder: Sendable {
 
 extension LarderError {
     init(_ error: ServerError) {
-        self.init(.machine, error.description)
+        self.init(.machine, error.description, remedy: error.remedy)
     }
 }

@@ -96,7 +96,7 @@ enum ExplainCommand {
         lines.append(report.heldStatus.map { "  held, with status \($0)" } ?? "  not held")
         for site in report.sites {
             lines.append("  in \(site.name)")
-            lines.append("    as a page: \(site.asPage)")
+            lines.append("    as a page: \(site.asPage)\(Remedy.hint(site.remedy))")
             if site.isPageFollowed, let robots = site.robots { lines.append("    robots.txt: \(robots)") }
             lines.append("    as what a page needs: \(site.asRequisite)")
         }

@@ -164,7 +164,8 @@ enum PrefetchSummary {
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
         let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
-            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)")
+            let hint = Remedy.hint(report.remedy)
+            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)\(hint)")
         }
         for session in report.lostSessions {
             lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
@@ -185,7 +186,7 @@ enum PrefetchSummary {
             lines.append("Interrupted; to go on: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit {
-                lines.append("There is more, but \(limit); to go on:")
+                lines.append("There is more, but \(limit)\(Remedy.hint(report.remedy)); to go on:")
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.again(with: changes))")
             }
@@ -206,7 +207,8 @@ enum PrefetchSummary {
         var lines = [heading]
         for group in groups.prefix(mostShown) {
             let first = group.count == 1 ? "" : "such as "
-            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)")
+            let hint = Remedy.hint(group.first.remedy)
+            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)\(hint)")
             lines.append("      \(first)\(group.first.url)")
             if !group.first.chain.isEmpty { lines.append("      by way of \(way(group.first.chain))") }
         }
@@ -217,7 +219,7 @@ enum PrefetchSummary {
     }
 
     private static func text(of item: CrawlReport.Missing) -> [String] {
-        let line = "    \(item.url): \(item.reason)"
+        let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
         return item.chain.isEmpty ? [line] : [line, "      by way of \(way(item.chain))"]
     }
 
@@ -250,7 +252,7 @@ enum PrefetchSummary {
     private static func skipped(_ report: PrefetchReport) -> [String] {
         guard !report.skipped.isEmpty else { return [] }
         var counts: [String: Int] = [:]
-        for skipped in report.skipped { counts[skipped.reason, default: 0] += 1 }
+        for skipped in report.skipped { counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1 }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
         let count = Wording.count(report.skipped.count, "link")
         if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }

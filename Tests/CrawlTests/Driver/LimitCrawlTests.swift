@@ -24,7 +24,7 @@ import Web
         #expect(report.pages == 5)
         #expect(report.requisites == 5)
         #expect(report.limit == .pages(5))
-        #expect(report.skips == ["/p5: --max-pages 5 was reached"])
+        #expect(report.skips == ["/p5: the limit of 5 pages was reached"])
         #expect(report.isPublished)
         #expect(!report.isInterrupted)
     }
@@ -123,7 +123,7 @@ import Web
         let report = try bench.crawl { $0.limits.time = .seconds(1) }
         #expect(clock.now - start < .seconds(10))
         #expect(report.limit == .time(.seconds(1)))
-        #expect(report.skips.contains("/p3: --max-time 1s was reached"))
+        #expect(report.skips.contains("/p3: the limit of 1 s was reached"))
         #expect(report.isPublished)
         #expect(!report.isInterrupted)
     }
@@ -135,7 +135,7 @@ import Web
         let report = try bench.crawl { $0.sitePlan.scope.depth = 4 }
         #expect(try bench.text("/p5") != nil)
         #expect(try bench.text("/p6") == nil)
-        #expect(report.skips == ["/p6: deeper than --depth 4"])
+        #expect(report.skips == ["/p6: more than 4 links from the start"])
     }
 
     @Test func `guesses are left out where they are not wanted`() throws {
