@@ -9,8 +9,8 @@ internal import Web
 extension Larder {
     /// Loads an URL, out of what is held or from its server, as the policy has it, and follows redirects.
     ///
-    /// A URL that a manifest requires a digest of is answered by what has that digest, whatever the policy: held so, nobody is
-    /// asked, and what comes otherwise is refused.
+    /// A URL that a manifest requires a digest of is answered by what has that digest, whatever the policy:
+    /// held so, nobody is asked, and what comes otherwise is refused.
     ///
     /// ```swift
     /// let answer = try await larder.load("https://example.com/", policy: .auto)
@@ -18,8 +18,9 @@ extension Larder {
     /// ```
     ///
     /// - Parameter policy: nil for what a rule of the URL's site says, else `protocol`.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL; `.machine` when nothing may be shown: the
-    ///   server does not answer, or nothing is held and the policy asks nobody. What a server answers is no error.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL; `.machine` when nothing may
+    ///   be shown: the server does not answer, or nothing is held and the policy asks nobody. What a server
+    ///   answers is no error.
     public func load(
         _ url: String, policy: CachePolicy? = nil, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
@@ -29,15 +30,16 @@ extension Larder {
         }
     }
 
-    /// A bundle, as its MD5 says that it has to be: held so, nobody is asked; else it is loaded, verified and kept.
+    /// A bundle, as its MD5 says that it has to be: held so, nobody is asked; else it is loaded, verified and
+    /// kept.
     ///
     /// ```swift
     /// let bundle = try await larder.bundle("https://example.com/a.js", md5: "0cc175b9c0f1b6a831c399e269772661")
     /// print(bundle.source, bundle.body.count)
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no URL or no MD5; `.machine` when it cannot be had, or what came is
-    ///   another: the error names both digests, and what is held stays as it is.
+    /// - Throws: `LarderError` of kind `.input` for what is no URL or no MD5; `.machine` when it cannot be
+    ///   had, or what came is another: the error names both digests, and what is held stays as it is.
     public func bundle(
         _ url: String, md5: String, options: LoadOptions = LoadOptions()
     ) async throws(LarderError) -> LoadReport {
@@ -60,13 +62,14 @@ extension Larder {
     /// try await larder.store(own)
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, for an answer that is not whole, or that is not
-    ///   what a manifest requires; `.machine` when the store fails.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, for an answer that is not
+    ///   whole, or that is not what a manifest requires; `.machine` when the store fails.
     public func store(_ response: WebResponse) async throws(LarderError) {
         let url = try WebURL.start(response.url)
         guard (200..<300).contains(response.status), response.status != 206 else {
             throw LarderError(
-                .input, "\(url.href): an answer with the status \(response.status) is not stored: bring a whole one")
+                .input,
+                "\(url.href): an answer with the status \(response.status) is not stored: bring a whole one")
         }
         try await loading { (interruption) throws(LarderError) in
             try AppLoad(folder, nil, LoadOptions(), interruption).store(response, at: url)
@@ -81,8 +84,8 @@ extension Larder {
     /// ```
     ///
     /// - Returns: Whether anything was held.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no larder, or somebody
-    ///   writes to it.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no
+    ///   larder, or somebody writes to it.
     @discardableResult
     public func remove(url: String) async throws(LarderError) -> Bool {
         let href = try WebURL.start(url).href
@@ -95,7 +98,8 @@ extension Larder {
         _ body: @escaping @Sendable (Interruption) throws(LarderError) -> Value
     ) async throws(LarderError) -> Value {
         let interruption = Interruption()
-        return try await Self.onThread("larder-load", onCancel: interruption.request) { () throws(LarderError) in
+        return try await Self.onThread("larder-load", onCancel: interruption.request) {
+            () throws(LarderError) in
             try body(interruption)
         }
     }

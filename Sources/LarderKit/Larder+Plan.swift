@@ -7,8 +7,8 @@ internal import System
 internal import Web
 
 extension Larder {
-    /// Looks at some pages of a site, one after the other, and estimates what a prefetch with these options would fetch.
-    /// Nothing is kept.
+    /// Looks at some pages of a site, one after the other, and estimates what a prefetch with these options
+    /// would fetch. Nothing is kept.
     ///
     /// - Parameter progress: told how many pages were looked at, on a thread of the call's.
     /// - Throws: As `prefetch`.
@@ -21,7 +21,8 @@ extension Larder {
         plan.fetch.spoolFolder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let wanted = plan
         let interruption = Interruption()
-        return try await Self.onThread("larder-plan", onCancel: interruption.request) { () throws(LarderError) in
+        return try await Self.onThread("larder-plan", onCancel: interruption.request) {
+            () throws(LarderError) in
             do throws(CrawlError) {
                 var run = try PlanRun(wanted, mostPages: mostPages)
                 return try run.run(interruption) { progress?(WorkProgress(.pages, done: $0, of: nil)) }

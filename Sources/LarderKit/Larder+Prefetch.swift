@@ -8,11 +8,11 @@ internal import Web
 extension Larder {
     /// Stocks a site: the pages on the hosts of the URLs, and everything that they need from any host.
     ///
-    /// The first URL names the site. When the task is cancelled the prefetch stops soon and reports; what it has is kept,
-    /// and the next prefetch of the same site goes on with it.
+    /// The first URL names the site. When the task is cancelled the prefetch stops soon and reports; what it
+    /// has is kept, and the next prefetch of the same site goes on with it.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the store or the
-    ///   network library fails. What a server refuses is no error; it is in the report.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the store
+    ///   or the network library fails. What a server refuses is no error; it is in the report.
     public func prefetch(
         _ urls: [String], options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
@@ -22,13 +22,13 @@ extension Larder {
         }
     }
 
-    /// Stocks the site that a manifest describes, and publishes the visit only when the bundles that it requires verify;
-    /// until then the last good visit is served. The manifest stays with the site: whatever is fetched for it later is held
-    /// against it too.
+    /// Stocks the site that a manifest describes, and publishes the visit only when the bundles that it
+    /// requires verify; until then the last good visit is served. The manifest stays with the site: whatever
+    /// is fetched for it later is held against it too.
     ///
     /// - Parameters:
-    ///   - manifest: a file, or an URL. One that does not say where its site starts is prefetched with its bundles alone, and
-    ///     what they need.
+    ///   - manifest: a file, or an URL. One that does not say where its site starts is prefetched with its
+    ///     bundles alone, and what they need.
     ///   - base: where the manifest's site is; nil for where the manifest says, or is.
     ///   - options: what the manifest does not say.
     /// - Throws: As `prefetch`; `LarderError` of kind `.input` too for what the manifest must not say.
@@ -36,12 +36,14 @@ extension Larder {
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         try await running { (run) throws(LarderError) in
-            try run.prefetch(ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
+            try run.prefetch(
+                ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
         }
     }
 
-    /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged costs a
-    /// request and no body. The manifest of a site is asked for anew; where it cannot be had, the last known one holds.
+    /// Prefetches again what is held, each site in the way in which it was prefetched last: what is unchanged
+    /// costs a request and no body. The manifest of a site is asked for anew; where it cannot be had, the
+    /// last known one holds.
     ///
     /// - Parameters:
     ///   - sites: by name, address or host; all of them when there are none.
@@ -55,7 +57,9 @@ extension Larder {
         var reports: [PrefetchReport] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
-            let report = try await running { (run) throws(LarderError) in try run.update(site, options: options) }
+            let report = try await running { (run) throws(LarderError) in
+                try run.update(site, options: options)
+            }
             reports.append(report)
             if report.isInterrupted { break }
         }
@@ -67,7 +71,8 @@ extension Larder {
         _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> Report
     ) async throws(LarderError) -> Report {
         let (folder, interruption) = (folder, Interruption())
-        return try await Self.onThread("larder-crawl", onCancel: interruption.request) { () throws(LarderError) in
+        return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+            () throws(LarderError) in
             try body(SiteRun(folder, interruption))
         }
     }

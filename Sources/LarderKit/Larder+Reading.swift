@@ -17,11 +17,12 @@ extension Larder {
         }
     }
 
-    /// Hands over every URL that the larder shows, in order, and takes the same memory for ten of them as for a million.
+    /// Hands over every URL that the larder shows, in order, and takes the same memory for ten of them as for
+    /// a million.
     ///
     /// - Parameter take: called on a thread of the listing's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or it cannot
-    ///   be read.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
+    ///   larder, or it cannot be read.
     @discardableResult
     public func list(
         _ options: ListOptions = ListOptions(), take: @escaping @Sendable (ListedURL) -> Bool
@@ -31,12 +32,14 @@ extension Larder {
         }
     }
 
-    /// Everything that is known of an URL: what is held under it from every visit, what it links to and what links to it.
+    /// Everything that is known of an URL: what is held under it from every visit, what it links to and what
+    /// links to it.
     ///
     /// The MD5 of a body is computed when this first asks for it, and kept.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no larder, or it
-    ///   cannot be read. That an URL is not held is no error; the report says what is there instead.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no
+    ///   larder, or it cannot be read. That an URL is not held is no error; the report says what is there
+    ///   instead.
     public func show(_ url: String) async throws(LarderError) -> HoldingReport {
         let asked = try WebURL.start(url)
         return try await reading("larder-show") { (reader) throws(StoreError) in
@@ -47,8 +50,8 @@ extension Larder {
 
     private static let usualPort: UInt16 = 8080
 
-    /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and who links to
-    /// it. Asks nothing of the network.
+    /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and
+    /// who links to it. Asks nothing of the network.
     ///
     /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
     public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
@@ -67,7 +70,9 @@ extension Larder {
         try await reading("larder-misses") { (reader) throws(StoreError) in
             let (missing, held) = try MissesReport.report(on: NoteBook.misses(in: reader.folder), reader)
             // Whoever may not write to the larder sees what is missed all the same.
-            if !held.isEmpty, reader.folder.isWritable { try NoteBook.ifAny(reader.folder)?.forget(misses: held) }
+            if !held.isEmpty, reader.folder.isWritable {
+                try NoteBook.ifAny(reader.folder)?.forget(misses: held)
+            }
             return missing
         }
     }
@@ -87,8 +92,9 @@ extension Larder {
     /// - Parameters:
     ///   - visit: as this visit shows it; nil for what the larder shows.
     ///   - take: called on a thread of the reading's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such visit, `.machine`
-    ///   when there is no larder, or it cannot be read. That there is no body to hand over is no error; the report says so.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such
+    ///   visit, `.machine` when there is no larder, or it cannot be read. That there is no body to hand over
+    ///   is no error; the report says so.
     public func read(
         _ url: String, visit: Int64? = nil, take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {

@@ -13,8 +13,8 @@ internal import Web
 /// let service = try larder.serve(port: 8080)
 /// ```
 ///
-/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what blocks runs on
-/// threads of its own.
+/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what
+/// blocks runs on threads of its own.
 public struct Larder: Sendable {
     /// The folder. It is created by the first prefetch.
     public let path: String
@@ -34,8 +34,8 @@ public struct Larder: Sendable {
 
     public static let version = Product.version
 
-    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the direction of text around,
-    /// are written as JSON would write them. Line feeds and tabs stay.
+    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the
+    /// direction of text around, are written as JSON would write them. Line feeds and tabs stay.
     ///
     /// ```swift
     /// print(Larder.printable("a title\u{1B}]0;mine\u{07}"))  // a title\u001b]0;mine\u0007

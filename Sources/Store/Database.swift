@@ -141,7 +141,8 @@ final class Connection {
         }
         return StoreError(
             reason, doing: doing, path: path, detail: detail,
-            advice: "it is cut or damaged; what is whole of it and beside it can be put together", remedy: .repair)
+            advice: "it is cut or damaged; what is whole of it and beside it can be put together",
+            remedy: .repair)
     }
 }
 

@@ -1,8 +1,8 @@
 internal import Glibc
 package import System
 
-/// What of a call would be changed to get further, where a message says so: the command has an option for each, which it names
-/// behind the message.
+/// What of a call would be changed to get further, where a message says so: the command has an option for
+/// each, which it names behind the message.
 ///
 /// ```swift
 /// do { try await larder.status() } catch where error.remedy == .larder { print("is there a larder elsewhere?") }

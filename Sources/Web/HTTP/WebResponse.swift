@@ -1,4 +1,5 @@
-/// A server's answer as an app sees it: what it brings itself, what it got, and what it may change before it is stored.
+/// A server's answer as an app sees it: what it brings itself, what it got, and what it may change before it
+/// is stored.
 public struct WebResponse: Sendable, Equatable {
     public struct Field: Sendable, Hashable {
         public var name: String
@@ -30,7 +31,8 @@ public struct WebResponse: Sendable, Equatable {
         self.body = body
     }
 
-    /// The first value of a name, compared without regard to case. Setting leaves one field of the name, or none.
+    /// The first value of a name, compared without regard to case. Setting leaves one field of the name, or
+    /// none.
     public subscript(name: String) -> String? {
         get { httpFields[name] }
         set {
@@ -40,9 +42,12 @@ public struct WebResponse: Sendable, Equatable {
         }
     }
 
-    package var httpFields: HTTPFields { HTTPFields(fields.map { HTTPFields.Field(name: $0.name, value: $0.value) }) }
+    package var httpFields: HTTPFields {
+        HTTPFields(fields.map { HTTPFields.Field(name: $0.name, value: $0.value) })
+    }
 
-    /// As they are stored: a lifetime is told in the words of HTTP, so that everybody reads it who reads the fields.
+    /// As they are stored: a lifetime is told in the words of HTTP, so that everybody reads it who reads the
+    /// fields.
     package func storedFields(now: HTTPDate) -> HTTPFields {
         guard let lifetime else { return httpFields }
         var fields = httpFields
@@ -53,6 +58,7 @@ public struct WebResponse: Sendable, Equatable {
     }
 }
 
-/// Asked before a response is stored, on a thread of larder's: returns it as it is to be stored, with other fields, another body
-/// or another lifetime, or nil to have it not stored. What a digest is required of cannot be edited out of it: that is refused.
+/// Asked before a response is stored, on a thread of larder's: returns it as it is to be stored, with other
+/// fields, another body or another lifetime, or nil to have it not stored. What a digest is required of
+/// cannot be edited out of it: that is refused.
 public typealias WillStore = @Sendable (WebResponse) -> WebResponse?

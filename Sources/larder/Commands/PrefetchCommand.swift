@@ -12,7 +12,8 @@ enum PrefetchCommand {
             let manifest = try manifest(arguments)
             let report = try await watch.during(again: arguments.again) {
                 if let manifest {
-                    try await larder.prefetch(manifest: manifest, base: arguments.text(.base), options: options)
+                    try await larder.prefetch(
+                        manifest: manifest, base: arguments.text(.base), options: options)
                 } else {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
@@ -30,14 +31,17 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what is said to be.
+    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what
+    /// is said to be.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
         let manifests =
             arguments.has(.manifest)
-            ? arguments.operands : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
+            ? arguments.operands
+            : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
-            throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
+            throw UsageError(
+                "larder prefetch takes one manifest, or addresses, not both: run it once for each")
         }
         return manifest
     }
@@ -76,8 +80,10 @@ enum PrefetchCommand {
                 report.missing.first.map { "\($0.url): \($0.reason)" }
                 ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             let kept =
-                report.missing.contains(where: \.isKeptFromBefore) ? "; what was held before is shown as before" : ""
-            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
+                report.missing.contains(where: \.isKeptFromBefore)
+                ? "; what was held before is shown as before" : ""
+            terminal.fail(
+                "nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
         for session in report.lostSessions {
@@ -123,7 +129,8 @@ enum UpdateCommand {
             } else if reports.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
             } else {
-                terminal.report(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+                terminal.report(
+                    reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(ExitStatus.done) {
                 PrefetchCommand.worse(
@@ -168,7 +175,8 @@ enum PrefetchSummary {
             lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)\(hint)")
         }
         for session in report.lostSessions {
-            lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
+            lines.append(
+                "  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
             lines.append("    \(session.login)")
         }
         if report.unansweredMisses > 0 {
@@ -179,7 +187,8 @@ enum PrefetchSummary {
         }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
-            lines.append("  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+            lines.append(
+                "  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
         }
         lines += skipped(report)
         if report.isInterrupted {
@@ -243,7 +252,8 @@ enum PrefetchSummary {
                     + Wording.bytes(host.byteCount))
         }
         if report.hosts.count > mostShown {
-            lines.append("    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
+            lines.append(
+                "    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
         }
         return lines
     }
@@ -252,12 +262,16 @@ enum PrefetchSummary {
     private static func skipped(_ report: PrefetchReport) -> [String] {
         guard !report.skipped.isEmpty else { return [] }
         var counts: [String: Int] = [:]
-        for skipped in report.skipped { counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1 }
+        for skipped in report.skipped {
+            counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1
+        }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
         let count = Wording.count(report.skipped.count, "link")
         if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
         var lines = ["  \(count) not followed (--json lists them):"]
-        for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Wording.grouped(count)) \(reason)") }
+        for (reason, count) in reasons.prefix(mostShown) {
+            lines.append("    \(Wording.grouped(count)) \(reason)")
+        }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
         if rest > 0 { lines.append("    \(Wording.grouped(rest)) for other reasons") }
         return lines
@@ -295,6 +309,7 @@ struct MissingGroup: Equatable {
         let bytes = Array(url.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
         return String(
-            decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }, as: UTF8.self)
+            decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") },
+            as: UTF8.self)
     }
 }
