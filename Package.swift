@@ -69,7 +69,7 @@ let package = Package(
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
         tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),
         tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
-        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Check", "LarderKit", "larder"]),
+        tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),
 
         .executableTarget(

@@ -177,6 +177,8 @@ package struct ManifestError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The way to the value that is wrong, `bundles[3].md5`; nil when it is the text as a whole.
     package var key: String?
     package var detail: String
+    /// The form that it may have, and that is not believed unless it is said.
+    package var likelyFormat: ManifestFormat?
 
     package var description: String { "\(file):\(position): \(key.map { "\($0): " } ?? "")\(detail)" }
 }

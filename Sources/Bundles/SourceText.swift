@@ -66,10 +66,12 @@ extension SourceText {
 
     private func page() throws(ManifestError) -> Manifest {
         guard !PageIntegrities.isUnlikely(file) else {
-            throw refuse(
+            var error = refuse(
                 at: 0,
                 "expected a manifest, found a page: is it what answers for what is not there? If it is meant, "
-                    + "say so with --format html")
+                    + "say which form it has")
+            error.likelyFormat = .html
+            throw error
         }
         return try PageIntegrities.read(self)
     }

@@ -1,7 +1,7 @@
 package import Bundles
+package import Crawl
 package import Fetch
-public import Reports
-package import Store
+public import Store
 package import System
 package import Web
 
@@ -14,20 +14,6 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
         case machine
         /// The task was cancelled before there was anything to report.
         case interrupted
-    }
-
-    /// What of the call would be changed to get further, where the message says so: the command has an option for each.
-    public enum Remedy: Sendable, Equatable {
-        /// Another larder.
-        case larder
-        /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
-        case base
-        /// `ServeOptions.root`.
-        case root
-        /// `ProxyOptions.login`.
-        case proxyLogin
-        /// To say what the name is that was given, one of two or more.
-        case pinKind([PinKind])
     }
 
     public let kind: Kind
@@ -51,15 +37,36 @@ public struct LarderError: Error, Sendable, Equatable, CustomStringConvertible {
 
     /// What was asked for is not there, which is the asker's to mend; all else is the machine's.
     package init(_ error: StoreError) {
-        self.init(error.reason == .request ? .input : .machine, error.description)
+        self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
     }
 
     package init(_ error: FetchFailure) {
         self.init(.machine, "\(error); \(error.advice)")
     }
 
+    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
+    package init(_ error: CrawlError, kept: Int? = nil) {
+        switch error {
+        case .pattern(let mistake):
+            self.init(.input, mistake.description)
+        case .store(let error):
+            self.init(.machine, "\(error.problem)\(Self.told(kept)); \(error.advice)", remedy: error.remedy)
+        case .fetch:
+            self.init(.machine, error.description + Self.told(kept))
+        }
+    }
+
+    private static func told(_ kept: Int?) -> String {
+        switch kept {
+        case nil: ""
+        case 0?: "; nothing of this visit is kept"
+        case 1?: "; the 1 address that this visit has is kept, and not asked for again"
+        case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
+        }
+    }
+
     package init(_ error: ManifestError) {
-        self.init(.input, error.description)
+        self.init(.input, error.description, remedy: error.likelyFormat.map { .format($0.rawValue) })
     }
 
     package init(_ error: NetworkMistake) {
@@ -112,4 +119,28 @@ extension NetworkOptions {
             throw LarderError(error)
         }
     }
+}
+
+extension WebURL {
+    /// An address as a person writes it; see `typed`.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    package static func start(_ text: String) throws(LarderError) -> WebURL {
+        do throws(URLMistake) { return try typed(text) } catch { throw LarderError(error) }
+    }
+
+    /// All of them, and the first, which names the site.
+    package static func starts(_ texts: [String]) throws(LarderError) -> (first: WebURL, all: [WebURL]) {
+        var all: [WebURL] = []
+        for text in texts { all.append(try start(text)) }
+        guard let first = all.first else {
+            throw LarderError(.input, "there is no URL: name one, such as https://example.com/")
+        }
+        return (first, all)
+    }
+}
+
+/// What the store says goes on as what stopped the call.
+package func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
+    do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

@@ -91,7 +91,7 @@ package struct ManifestSource: Sendable {
         home = own
         var bases: [Base] = []
         for text in options.bases {
-            let given = try Self.startURL(text)
+            let given = try WebURL.start(text)
             bases.append(Base(root: given, url: base.flatMap { WebURL($0, base: given) } ?? given, isGiven: true))
         }
         let isAtHome = own == nil && bases.isEmpty && manifest.format == .checksums
@@ -100,10 +100,6 @@ package struct ManifestSource: Sendable {
         let isPath = places.allSatisfy(\.isFolder)
         let usual = own ?? (isPath ? base.flatMap { WebURL($0, base: .nowhere) } ?? .nowhere : nil)
         self.bases = bases.isEmpty ? [Base(root: address ?? start, url: usual, isGiven: false)] : bases
-    }
-
-    private static func startURL(_ text: String) throws(LarderError) -> WebURL {
-        do throws(URLMistake) { return try WebURL.typed(text) } catch { throw LarderError(error) }
     }
 
     /// Where a list of checksums is, and what it lists with it, as `md5sum -c` has it.

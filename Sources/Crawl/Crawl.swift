@@ -33,6 +33,7 @@ package final class Crawl {
     var scanning = 0
     var scanningByteCount = 0
     var lastProgress: Duration = .zero
+    var meter: ProgressMeter
 
     /// Bodies that wait for a scan may fill so much memory before no further ones are asked for.
     private static let mostScanningBytes = 2 * 1024 * 1024
@@ -41,6 +42,7 @@ package final class Crawl {
     /// Opens the store, holds the site, and starts the threads. A visit that was interrupted is gone on with.
     package init(_ plan: CrawlPlan, interruption: Interruption) throws(CrawlError) {
         self.plan = plan
+        meter = ProgressMeter(site: plan.site)
         required = plan.required
         self.interruption = interruption
         let scope: Scope
@@ -117,7 +119,7 @@ package final class Crawl {
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
         do throws(StoreError) {
             for missing in report.missing where missing.failure == .softNotFound {
-                try writes.addWithoutWaiting(softNotFound: missing.url.href)
+                try writes.addWithoutWaiting(softNotFound: missing.url)
             }
             try end(hasFailed: failure != nil)
         } catch {
@@ -536,26 +538,26 @@ extension Crawl {
         figures.savedByteCount = report.savedByteCount
         figures.byteCount = report.wireByteCount
         for place in figures.hosts.indices {
-            figures.hosts[place].requests = report.hosts[figures.hosts[place].name]?.requests ?? 0
+            figures.hosts[place].requests = report.tallies[figures.hosts[place].name]?.requests ?? 0
         }
-        progress(figures)
+        progress(meter.measure(figures))
     }
 
     func reportAnswer(_ result: FetchResult) {
-        guard let answered = plan.answered else { return }
+        guard let fetched = plan.fetched else { return }
         var status: Int?
         var failure: String?
         switch result.outcome {
         case .response(let response): status = response.status
         case .failure(let reason): failure = reason.description
         }
-        answered(
-            CrawlAnswer(
+        fetched(
+            PrefetchedURL(
                 url: result.url.href, kind: kind(of: result.number), status: status, failure: failure,
                 byteCount: result.wireByteCount, elapsed: result.exchange?.timings.done ?? .zero))
     }
 
-    private func kind(of number: UInt32) -> CrawlAnswer.Kind {
+    private func kind(of number: UInt32) -> PrefetchedURL.Kind {
         switch Errand(number: number) {
         case .robots: .robots
         case .probe: .probe

@@ -51,19 +51,9 @@ package struct CrawlPlan: Sendable {
     /// nothing.
     package var willStore: WillStore?
     /// Told of the figures about ten times a second, on the crawl's thread.
-    package var progress: (@Sendable (CrawlProgress) -> Void)?
+    package var progress: (@Sendable (PrefetchProgress) -> Void)?
     /// Told of every answer, on the crawl's thread.
-    package var answered: (@Sendable (CrawlAnswer) -> Void)?
-
-    package typealias WillStore = @Sendable (Answer) -> Answer?
-
-    /// What came, as it is to be stored.
-    package struct Answer: Sendable {
-        package let url: WebURL
-        package let status: Int
-        package var fields: HTTPFields
-        package var bytes: [UInt8]
-    }
+    package var fetched: (@Sendable (PrefetchedURL) -> Void)?
 
     package struct Missed: Sendable {
         package var url: WebURL
@@ -181,9 +171,18 @@ public struct CrawlLimits: Sendable, Equatable {
 
         package var description: String {
             switch self {
-            case .pages(let count): "--max-pages \(count) was reached"
-            case .byteCount(let count): "--max-bytes \(count) was reached"
-            case .time(let time): "--max-time \(time.components.seconds)s was reached"
+            case .pages(1): "the limit of 1 page was reached"
+            case .pages(let count): "the limit of \(count) pages was reached"
+            case .byteCount(let count): "the limit of \(count) bytes was reached"
+            case .time(let time): "the limit of \(time.components.seconds) s was reached"
+            }
+        }
+
+        package var remedy: Remedy {
+            switch self {
+            case .pages: .maxPages
+            case .byteCount: .maxBytes
+            case .time: .maxTime
             }
         }
     }

@@ -1,5 +1,5 @@
 internal import Fetch
-internal import Store
+public import Store
 package import Web
 
 /// What a crawl did, and everything that it did not get.
@@ -29,8 +29,8 @@ public struct CrawlReport: Sendable, Equatable {
     public package(set) var confirmed = 0
     /// The bodies that were therefore not sent.
     public package(set) var savedByteCount = 0
-    /// What the crawl had to do with each host, by name.
-    package var hosts: [String: HostTally] = [:]
+    /// By name.
+    package var tallies: [String: Host] = [:]
     /// The limit that ended the crawl, or kept pages out.
     package var limit: CrawlLimits.Reached?
     package var traps: [TrapReason] = []
@@ -41,10 +41,23 @@ public struct CrawlReport: Sendable, Equatable {
     /// The bodies of this run, without content coding.
     public package(set) var bodyByteCount = 0
     public package(set) var elapsed: Duration = .zero
-    package var missing: [Missing] = []
+    public package(set) var missing: [Missing] = []
     /// Of what a server missed, what nobody answered to.
     package var unansweredMisses: Set<String> = []
-    package var skipped: [Skipped] = []
+    public package(set) var skipped: [Skipped] = []
+
+    /// What the crawl had to do with each host, in the order of their names.
+    public var hosts: [Host] { tallies.values.sorted { $0.name < $1.name } }
+
+    public struct Host: Sendable, Equatable {
+        public let name: String
+        public package(set) var requests = 0
+        /// Of them, those that got no answer, or one that the server is to blame for.
+        public package(set) var failures = 0
+        public package(set) var byteCount = 0
+        /// `HTTP/1.1`, `HTTP/2`; nil when it never answered.
+        public package(set) var version: String?
+    }
 
     /// A host whose pages began to ask for a login.
     public struct LostSession: Sendable, Equatable {
@@ -55,23 +68,64 @@ public struct CrawlReport: Sendable, Equatable {
     }
 
     /// Asked for, and not got.
-    package struct Missing: Sendable, Equatable {
-        package var url: WebURL
-        package var isRequisite: Bool
-        package var failure: Failure
+    public struct Missing: Sendable, Equatable {
+        package let address: WebURL
+        package let failure: Failure
+        package let way: [WebURL]
+        /// A page needs it to look and work as it did.
+        public let isRequisite: Bool
+        /// An earlier visit has it, and that goes on being served.
+        public let isKeptFromBefore: Bool
+
+        public var url: String { address.href }
+        public var reason: String { failure.description }
+        /// What would have it come, where one thing does.
+        public var remedy: Remedy? { failure.remedy }
+        /// The server says that there is no such thing.
+        public var isGone: Bool { failure.isGone }
         /// From a start URL to the page that asked for it.
-        package var chain: [WebURL]
-        /// An earlier visit has it, and readers go on seeing that.
-        package var isKeptFromBefore: Bool
+        public var chain: [String] { way.map(\.href) }
     }
 
     /// Linked, and not asked for.
-    package struct Skipped: Sendable, Equatable {
-        package var url: WebURL
-        package var reason: SkipReason
-        package var referrer: WebURL?
+    public struct Skipped: Sendable, Equatable {
+        package let address: WebURL
+        package let cause: SkipReason
+        package let linker: WebURL?
         /// Something that is held needs it.
-        package var isRequisite: Bool
+        public let isRequisite: Bool
+
+        public var url: String { address.href }
+        public var reason: String { cause.name }
+        /// What would have it fetched, where one thing does.
+        public var remedy: Remedy? { cause.remedy }
+        public var referrer: String? { linker?.href }
+        /// It would have been fetched, had the run been allowed more.
+        public var isOverLimit: Bool { cause.isOfLimit }
+    }
+}
+
+extension CrawlReport.Host: JSONObject {
+    package var members: JSONMembers {
+        [
+            "name": name, "requests": requests, "failures": failures, "bytes": byteCount,
+            "version": IfAny(version),
+        ]
+    }
+}
+
+extension CrawlReport.Missing: JSONObject {
+    package var members: JSONMembers {
+        [
+            "url": url, "requisite": isRequisite, "reason": reason, "gone": isGone, "chain": chain,
+            "keptFromBefore": isKeptFromBefore,
+        ]
+    }
+}
+
+extension CrawlReport.Skipped: JSONObject {
+    package var members: JSONMembers {
+        ["url": url, "reason": reason, "requisite": isRequisite, "referrer": IfAny(referrer)]
     }
 }
 
@@ -79,7 +133,7 @@ extension CrawlReport {
     mutating func add(_ result: FetchResult) {
         requests += 1
         wireByteCount += result.wireByteCount
-        var tally = hosts[result.url.host] ?? HostTally()
+        var tally = tallies[result.url.host] ?? Host(name: result.url.host)
         tally.requests += 1
         tally.byteCount += result.wireByteCount
         switch result.outcome {
@@ -91,7 +145,7 @@ extension CrawlReport {
             tally.version = exchange.version?.rawValue ?? tally.version
             isInsecure = isInsecure || exchange.security == .unverified
         }
-        hosts[result.url.host] = tally
+        tallies[result.url.host] = tally
     }
 
     /// Counts what the frontier knows at the end.
@@ -140,15 +194,15 @@ extension CrawlReport {
             }
         }
         // A limit that kept nothing out did not end anything.
-        if !skipped.contains(where: \.reason.isOfLimit) { limit = nil }
+        if !skipped.contains(where: \.isOverLimit) { limit = nil }
         // A visit of which not even the start was reached says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
     }
 
     private func skipped(_ entry: Frontier.Entry, _ reason: SkipReason, _ frontier: Frontier) -> Skipped {
         Skipped(
-            url: frontier.url(entry.number), reason: reason,
-            referrer: entry.referrer.map { frontier.url($0) },
+            address: frontier.url(entry.number), cause: reason,
+            linker: entry.referrer.map { frontier.url($0) },
             isRequisite: entry.role == .requisite && !entry.isGuess)
     }
 
@@ -156,15 +210,15 @@ extension CrawlReport {
         _ number: UInt32, _ failure: Failure, _ frontier: Frontier, isKeptFromBefore: Bool
     ) -> Missing {
         Missing(
-            url: frontier.url(number), isRequisite: frontier.role(of: number) == .requisite, failure: failure,
-            chain: frontier.chain(to: number).dropLast(), isKeptFromBefore: isKeptFromBefore)
+            address: frontier.url(number), failure: failure, way: frontier.chain(to: number).dropLast(),
+            isRequisite: frontier.role(of: number) == .requisite, isKeptFromBefore: isKeptFromBefore)
     }
 
     /// What came and was not what it has to be, by URL.
     var refused: [String: String] {
         var refused: [String: String] = [:]
         for missing in missing {
-            if case .altered(let detail) = missing.failure { refused[missing.url.href] = detail }
+            if case .altered(let detail) = missing.failure { refused[missing.url] = detail }
         }
         return refused
     }
@@ -179,72 +233,4 @@ extension CrawlReport {
         }
         return isInterrupted ? .keepOpen : .forget
     }
-}
-
-/// What a crawl had to do with one host.
-package struct HostTally: Sendable, Equatable {
-    package var requests = 0
-    package var failures = 0
-    package var byteCount = 0
-    /// `HTTP/1.1`, `HTTP/2`; nil when it never answered.
-    package var version: String?
-}
-
-/// How far a crawl is.
-package struct CrawlProgress: Sendable, Equatable {
-    package var elapsed: Duration = .zero
-    /// Nothing is asked for any more: what came is being stored.
-    package var isEnding = false
-    package var done = 0
-    /// Of them, what pages need.
-    package var doneRequisites = 0
-    package var failed = 0
-    package var queuedPages = 0
-    package var queuedRequisites = 0
-    package var known = 0
-    package var running = 0
-    /// Pages that wait for what robots.txt says.
-    package var atGate = 0
-    /// What failed, and is to be tried again.
-    package var toRetry = 0
-    package var scanning = 0
-    package var requests = 0
-    package var confirmed = 0
-    package var savedByteCount = 0
-    package var byteCount = 0
-    /// Those that something is asked of, or is to be; the busiest first, and not all of very many.
-    package var hosts: [Host] = []
-    package var hostCount = 0
-
-    package struct Host: Sendable, Equatable {
-        package var name: String
-        package var running = 0
-        package var queued = 0
-        /// How many requests it gets at once.
-        package var limit = 0
-        package var requests = 0
-        /// For how long nothing is asked of it; nil while something may be.
-        package var pause: Duration?
-    }
-}
-
-/// What came of one request.
-package struct CrawlAnswer: Sendable, Equatable {
-    package enum Kind: String, Sendable, Equatable {
-        case page, requisite, guide
-        /// A robots.txt.
-        case robots
-        /// Something that no server can have, to learn how it says so.
-        case probe
-    }
-
-    package var url: String
-    package var kind: Kind
-    /// Nil when there was no answer.
-    package var status: Int?
-    /// Why there was none.
-    package var failure: String?
-    /// What came over the network.
-    package var byteCount: Int
-    package var elapsed: Duration
 }

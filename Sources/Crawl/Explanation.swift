@@ -1,34 +1,118 @@
 internal import Markup
-package import Store
+public import Store
 package import Web
 
-/// What a site's rules say of an URL.
-package struct Explanation: Sendable {
-    package let asPage: ScopeVerdict
-    package let asRequisite: ScopeVerdict
-    /// What robots.txt says of it as a page; nil when that is not known.
-    package let robots: RobotsGate.Verdict?
+/// Whether an URL would be fetched, by which rule, and who links to it.
+public struct ExplainReport: Sendable, Equatable {
+    /// What one site's rules say.
+    public struct Site: Sendable, Equatable {
+        public let name: String
+        /// `followed: on example.com`, `skipped: excluded by *.pdf`.
+        public let asPage: String
+        public let isPageFollowed: Bool
+        /// What would have it followed, where one thing does.
+        public let remedy: Remedy?
+        public let asRequisite: String
+        /// What the held robots.txt says of it as a page; nil when none is held.
+        public let robots: String?
 
-    /// - Parameters:
-    ///   - robots: what is held of the robots.txt of the URL's origin.
-    ///   - isMarkedNofollow: all who link to it ask that it is not followed.
-    package init(
-        of url: WebURL, start: [WebURL], scope options: ScopeOptions, obeysRobots: Bool, productToken: String,
-        robots: [UInt8]?, isMarkedNofollow: Bool = false
-    ) throws(PatternMistake) {
-        let scope = try Scope(start: start, options: options)
-        let verdict = scope.verdict(on: url, as: start.contains(url) ? .start : .page(depth: 0))
-        let isLeft = isMarkedNofollow && verdict.isFollowed && !start.contains(url)
-        asPage = isLeft ? .skipped(.nofollow) : verdict
-        asRequisite = scope.verdict(on: url, as: .requisite)
-        guard let robots, !start.contains(url) else {
-            self.robots = nil
-            return
+        /// - Parameters:
+        ///   - robots: what is held of the robots.txt of the URL's origin.
+        ///   - isMarked: all who link to it ask that it is not followed.
+        fileprivate init(
+            of url: WebURL, in site: Store.Site, _ robots: [UInt8]?, isMarked: Bool
+        ) throws(StoreError) {
+            let settings = SitePlan(text: site.settings)
+            let start = site.start.compactMap { WebURL($0) }
+            let scope: Scope
+            do throws(PatternMistake) {
+                scope = try Scope(start: start, options: settings.scope)
+            } catch {
+                throw StoreError(
+                    .unusable, doing: "read the settings of", path: site.name, detail: error.description,
+                    advice: "prefetch the site again with other patterns")
+            }
+            let verdict = scope.verdict(on: url, as: start.contains(url) ? .start : .page(depth: 0))
+            let isLeft = isMarked && verdict.isFollowed && !start.contains(url)
+            let asPage = isLeft ? ScopeVerdict.skipped(.nofollow) : verdict
+            name = site.name
+            self.asPage = asPage.description
+            isPageFollowed = asPage.isFollowed
+            remedy = if case .skipped(let reason) = asPage { reason.remedy } else { nil }
+            asRequisite = scope.verdict(on: url, as: .requisite).description
+            guard let robots, !start.contains(url) else {
+                self.robots = nil
+                return
+            }
+            var gate = RobotsGate(for: url, productToken: Product.token, obeys: settings.obeysRobots)
+            _ = gate.next(now: .zero)
+            _ = gate.answered(status: 200, body: robots.span, now: .zero)
+            self.robots =
+                switch gate.verdict(on: url) {
+                case .allowed, .waits: "allowed"
+                case .refused(let reason): reason.name
+                }
         }
-        var gate = RobotsGate(for: url, productToken: productToken, obeys: obeysRobots)
-        _ = gate.next(now: .zero)
-        _ = gate.answered(status: 200, body: robots.span, now: .zero)
-        self.robots = gate.verdict(on: url)
+    }
+
+    public let url: String
+    public let sites: [Site]
+    /// The status under which it is held and shown; nil when it is not.
+    public let heldStatus: Int?
+    /// From a start to who asked for it first; empty when that is not known.
+    public let chain: [String]
+    /// The addresses whose bodies link to it.
+    public let linkedFrom: [String]
+
+    /// By the rules with which the held sites were prefetched last.
+    package init(of url: WebURL, _ reader: StoreReader) throws(StoreError) {
+        let robots = try Self.robots(for: url, reader)
+        linkedFrom = try reader.referrers(of: url.href)
+        var sites: [Site] = []
+        for site in try reader.sites() {
+            var marks = LinkMarks(reader, manners: SitePlan(text: site.settings).manners)
+            let isMarked = try marks.keepsFromFollowing(url, linkedFrom: linkedFrom)
+            sites.append(try Site(of: url, in: site, robots, isMarked: isMarked))
+        }
+        self.url = url.href
+        self.sites = sites
+        heldStatus = try reader.response(for: url.href)?.status
+        chain = try Self.chain(to: url.href, linkedFrom, reader)
+    }
+
+    private static func robots(for url: WebURL, _ reader: StoreReader) throws(StoreError) -> [UInt8]? {
+        guard let address = WebURL("/robots.txt", base: url),
+            let held = try reader.response(for: address.key.href), held.status == 200, let body = held.body
+        else { return nil }
+        return try reader.content(of: body)?.load()
+    }
+
+    /// By who asked first, as far as that leads.
+    private static func chain(
+        to href: String, _ linkedFrom: [String], _ reader: StoreReader
+    ) throws(StoreError) -> [String] {
+        var chain: [String] = []
+        var next = try reader.rows(of: href).first?.referrer ?? linkedFrom.first
+        while let href = next, !chain.contains(href), chain.count < 32 {
+            chain.append(href)
+            next = try reader.rows(of: href).first?.referrer
+        }
+        return chain.reversed()
+    }
+
+    /// The report for programs.
+    public var json: String { members.text() }
+}
+
+extension ExplainReport: JSONObject {
+    package var members: JSONMembers {
+        ["url": url, "heldStatus": heldStatus, "chain": chain, "linkedFrom": linkedFrom, "sites": sites]
+    }
+}
+
+extension ExplainReport.Site: JSONObject {
+    package var members: JSONMembers {
+        ["name": name, "asPage": asPage, "asRequisite": asRequisite, "robots": robots]
     }
 }
 

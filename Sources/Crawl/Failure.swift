@@ -1,10 +1,13 @@
 package import Fetch
+package import Store
 
 /// Why something that was asked for is not held.
 package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// The server's answer was an error.
     case status(Int)
     case fetch(FetchFailure)
+    /// Its host had never answered, and all else was done.
+    case outwaited(FetchFailure)
     /// Redirects without an end.
     case redirects
     /// A redirect that does not say where.
@@ -31,7 +34,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status):
             status == 408 || status == 425 || status == 429 || status >= 500 && status != 501
-        case .fetch(let failure): failure.mayPass
+        case .fetch(let failure), .outwaited(let failure): failure.mayPass
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked:
             false
@@ -43,7 +46,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .status(let status): status == 429 || status == 503
         // That a part does not fit the rest is nobody's haste.
-        case .fetch(let failure): failure.mayPass && failure.kind != .mismatch
+        case .fetch(let failure), .outwaited(let failure): failure.mayPass && failure.kind != .mismatch
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked:
             false
@@ -63,7 +66,7 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     var isAnswer: Bool {
         switch self {
         case .status: !mayPass
-        case .fetch, .unasked, .sessionEnded: false
+        case .fetch, .outwaited, .unasked, .sessionEnded: false
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login: true
         }
     }
@@ -86,10 +89,13 @@ package indirect enum Failure: Sendable, Equatable, CustomStringConvertible {
     /// It came, and is not what it has to be.
     package var isAltered: Bool { if case .altered = self { true } else { false } }
 
+    /// What would have it come, where one thing does.
+    package var remedy: Remedy? { if case .outwaited = self { .patience } else { nil } }
+
     package var description: String {
         switch self {
         case .status(let status): "the server answered \(status)"
-        case .fetch(let failure): failure.description
+        case .fetch(let failure), .outwaited(let failure): failure.description
         case .redirects: "redirects without an end"
         case .nowhere: "a redirect without a usable Location"
         case .standIn:

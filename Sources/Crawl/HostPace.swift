@@ -312,7 +312,7 @@ struct RetryPlan: Sendable, Equatable {
         case .status(408), .status(425), .status(429): attempts
         case .status(501), .status(505): 1
         case .status(let status): status >= 500 ? attempts : 1
-        case .fetch(let failure):
+        case .fetch(let failure), .outwaited(let failure):
             failure.kind == .unknownHost ? attemptsToFindHost : failure.mayPass ? attempts : 1
         case .redirects, .nowhere, .standIn, .refused, .unwanted, .altered, .softNotFound, .login,
             .sessionEnded, .unasked:

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Markup
 internal import Store
 package import System
-internal import Web
+package import Web
 
 /// Looks at a few pages of a site and estimates the rest. Nothing is kept, and no more is fetched than the
 /// sample needs: robots.txt, the pages, and the size of some of what they need.
@@ -27,19 +27,7 @@ package struct PlanRun {
     /// Pages of further hosts count, and are not looked at.
     private static let mostRobots = 32
 
-    /// What it found.
-    package struct Outcome: Sendable {
-        package var estimate: PlanEstimate
-        package var requests = 0
-        package var byteCount = 0
-        /// Pages that robots.txt holds back, as far as they were discovered.
-        package var refusedByRobots = 0
-        /// The distance between requests that robots.txt asks for.
-        package var crawlDelay: Duration?
-        package var isInterrupted = false
-    }
-
-    private var outcome: Outcome
+    private var report: PlanReport
 
     /// - Parameter seed: other pages are looked at by another one.
     package init(_ plan: CrawlPlan, mostPages: Int = 120, seed: UInt64 = 0) throws(CrawlError) {
@@ -56,13 +44,15 @@ package struct PlanRun {
             throw .fetch(error)
         }
         sample = PlanSample(mostPages: mostPages, seed: seed)
-        outcome = Outcome(estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
+        report = PlanReport(
+            site: plan.site,
+            estimate: sample.estimate(PlanSample.Manner(connections: plan.connectionsPerHost)))
     }
 
     /// One request after the other: a look at a site is no load for it. Blocks.
     package mutating func run(
         _ interruption: Interruption, progress: (Int) -> Void
-    ) throws(CrawlError) -> Outcome {
+    ) throws(CrawlError) -> PlanReport {
         for url in plan.start { apply(.start(url)) }
         offer(try takeDue(interruption))
         while !interruption.isRequested, let url = sample.next() {
@@ -70,14 +60,14 @@ package struct PlanRun {
             try look(at: number, interruption)
             progress(sample.pages.count)
         }
-        outcome.isInterrupted = interruption.isRequested
+        report.isInterrupted = interruption.isRequested
         let distance = plan.sitePlan.obeysRobots ? frontier.crawlDelay : nil
-        outcome.crawlDelay = distance
-        for case .skipped(.robots) in frontier.entries.lazy.map(\.state) { outcome.refusedByRobots += 1 }
-        outcome.estimate = sample.estimate(
+        report.crawlDelay = distance.map { $0 / .seconds(1) }
+        for case .skipped(.robots) in frontier.entries.lazy.map(\.state) { report.refusedByRobots += 1 }
+        report.estimate = sample.estimate(
             PlanSample.Manner(connections: plan.connectionsPerHost, distance: distance ?? .zero),
             traps: frontier.traps)
-        return outcome
+        return report
     }
 
     /// For a sample no time passes.
@@ -264,8 +254,8 @@ package struct PlanRun {
     ) throws(CrawlError) -> FetchResult? {
         do throws(FetchFailure) {
             guard let result = try loop.result(of: request, interruption) else { return nil }
-            outcome.requests += 1
-            outcome.byteCount += result.wireByteCount
+            report.requests += 1
+            report.fetchedByteCount += result.wireByteCount
             return result
         } catch {
             throw .fetch(error)
@@ -279,6 +269,41 @@ package struct PlanRun {
         } catch {
             throw .store(error)
         }
+    }
+}
+
+/// What a prefetch of a site would fetch, judged by a look at some of its pages: the figures of the estimate, such as
+/// `pages` and `byteCount`, and what the look cost.
+@dynamicMemberLookup
+public struct PlanReport: Sendable, Equatable {
+    public let site: String
+    package var estimate: PlanEstimate
+    /// What the look cost.
+    public package(set) var requests = 0
+    public package(set) var fetchedByteCount = 0
+    /// Pages that robots.txt holds back, as far as they were discovered.
+    public package(set) var refusedByRobots = 0
+    /// What robots.txt asks to wait between two requests, in seconds.
+    public package(set) var crawlDelay: Double?
+    public package(set) var isInterrupted = false
+
+    /// Places without an end.
+    public var traps: [String] { estimate.traps.map(\.description) }
+
+    public subscript<Value>(dynamicMember figure: KeyPath<PlanEstimate, Value>) -> Value { estimate[keyPath: figure] }
+
+    /// The report for programs.
+    public var json: String { members.text() }
+}
+
+extension PlanReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "site": site, "interrupted": isInterrupted, "requests": requests, "fetchedBytes": fetchedByteCount,
+            "pages": estimate.pages, "bytes": estimate.byteCount, "seconds": estimate.seconds,
+            "sampleTooSmall": estimate.isSampleTooSmall, "refusedByRobots": refusedByRobots,
+            "crawlDelay": IfAny(crawlDelay), "traps": traps, "patterns": estimate.groups,
+        ]
     }
 }
 

@@ -316,16 +316,11 @@ extension PlanSample {
 }
 
 /// What a prefetch of a site would fetch, judged by a sample: a range wherever the sample allows no more.
-package struct PlanEstimate: Sendable {
+public struct PlanEstimate: Sendable, Equatable {
     /// From what is sure to what may be; no upper end where the sample shows none.
-    package struct Bounds: Sendable, Equatable {
-        package var low: Int
-        package var high: Int?
-
-        package init(low: Int, high: Int?) {
-            self.low = low
-            self.high = high
-        }
+    public struct Bounds: Sendable, Equatable {
+        public package(set) var low: Int
+        public package(set) var high: Int?
 
         static func + (left: Bounds, right: Bounds) -> Bounds {
             Bounds(
@@ -334,26 +329,36 @@ package struct PlanEstimate: Sendable {
     }
 
     /// The pages whose URLs look alike.
-    package struct Group: Sendable, Equatable {
+    public struct Group: Sendable, Equatable {
         /// `example.com/blog/{year}/{month}/*.html`
-        package var pattern: String
+        public let pattern: String
         /// How many of them the sample has.
-        package var sampled: Int
-        package var pages: Bounds
+        public let sampled: Int
+        public let pages: Bounds
         /// Of the pages alone.
-        package var byteCount: Bounds
+        public let byteCount: Bounds
     }
 
     /// The largest first.
-    package var groups: [Group]
-    package var pages: Bounds
+    public let groups: [Group]
+    public let pages: Bounds
     /// Pages and what they need.
-    package var byteCount: Bounds
-    /// In seconds.
-    package var seconds: Bounds
-    package var traps: [TrapReason]
-    /// Too many lists of pages wait unseen for an upper end to be told: a larger sample would tell more.
-    package var isSampleTooSmall = false
+    public let byteCount: Bounds
+    /// How long a prefetch takes.
+    public let seconds: Bounds
+    package let traps: [TrapReason]
+    /// Too many lists of pages were not looked at for an upper end to be told: a larger sample would tell more.
+    public let isSampleTooSmall: Bool
+}
+
+extension PlanEstimate.Group: JSONObject {
+    package var members: JSONMembers {
+        ["pattern": pattern, "sampled": sampled, "pages": pages, "bytes": byteCount]
+    }
+}
+
+extension PlanEstimate.Bounds: JSONObject {
+    package var members: JSONMembers { ["low": low, "high": high] }
 }
 
 /// The known pages of a sample by pattern, and how many further ones they may lead to.

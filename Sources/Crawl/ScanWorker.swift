@@ -3,6 +3,7 @@ internal import Digest
 internal import Fetch
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// Reads bodies: their digest, their links, the form in which they are kept. It belongs to one thread of the
@@ -16,11 +17,11 @@ final class ScanWorker {
     private let rules: CacheRules
     private let manners: PageManners
     private let productToken: String
-    private let willStore: CrawlPlan.WillStore?
+    private let willStore: WillStore?
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        productToken: String?, willStore: CrawlPlan.WillStore?
+        productToken: String?, willStore: WillStore?
     ) {
         self.folder = folder
         self.writes = writes
@@ -91,21 +92,21 @@ final class ScanWorker {
     /// As the app would have it stored. Gives why it is not.
     private func edit(
         _ response: inout FetchedResponse, _ measured: inout Measurement.Body?, _ job: ScanJob,
-        _ willStore: CrawlPlan.WillStore
+        _ willStore: WillStore
     ) throws(StoreError) -> Failure? {
-        let answer = CrawlPlan.Answer(
-            url: job.url, status: response.status, fields: response.fields,
-            bytes: try response.body.content.load())
+        let answer = WebResponse(
+            job.url.href, response.status, response.fields, try response.body.content.load())
         guard let edited = willStore(answer) else { return .unwanted }
-        response.fields = edited.fields
-        guard edited.bytes != answer.bytes else { return nil }
+        let now = HTTPDate(secondsSinceEpoch: SystemClock.secondsSinceEpoch())
+        response.fields = edited.storedFields(now: now)
+        guard edited.body != answer.body else { return nil }
         if case .mismatch(let mismatch)? = job.required.map({
-            BundleMeter.verdict(on: $0, bytes: edited.bytes)
+            BundleMeter.verdict(on: $0, bytes: edited.body)
         }) {
             return .altered("\(mismatch), as willStore edited it")
         }
         response.body.discard()
-        response.body = .bytes(edited.bytes)
+        response.body = .bytes(edited.body)
         measured = nil
         return nil
     }

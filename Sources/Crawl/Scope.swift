@@ -1,3 +1,4 @@
+package import Store
 public import Web
 
 /// What belongs to a site: which pages are followed, and what is left out.
@@ -320,18 +321,30 @@ package enum SkipReason: Sendable, Hashable {
         if case .limit = self { true } else { false }
     }
 
+    /// What would have it fetched, where one thing does.
+    package var remedy: Remedy? {
+        switch self {
+        case .tooDeep: .depth
+        case .nofollow: .nofollow
+        case .limit(let reached): reached.remedy
+        case .otherHost, .otherDomain, .otherFolder, .excluded, .scheme, .longURL, .robots, .robotsUnknown, .noindex,
+            .unstored, .nestedSitemap, .sessionEnd, .bound, .guess, .endless, .refused, .trap:
+            nil
+        }
+    }
+
     package var name: String {
         switch self {
         case .otherHost: "on another host"
         case .otherDomain: "on another domain"
         case .otherFolder: "outside the start's folder"
-        case .tooDeep(let depth): "deeper than --depth \(depth)"
+        case .tooDeep(let depth): "more than \(depth) \(depth == 1 ? "link" : "links") from the start"
         case .excluded(let pattern): "excluded by \(pattern)"
         case .scheme: "not http or https"
         case .longURL: "an URL longer than \(Scope.longestURL) bytes"
         case .robots(let rule): "robots.txt says \(rule)"
         case .robotsUnknown(let trouble): "robots.txt could not be read: \(trouble)"
-        case .nofollow: "marked as nofollow where it is linked (--nofollow ignore follows it)"
+        case .nofollow: "marked as nofollow where it is linked"
         case .noindex: "says noindex: read for its links and not kept"
         case .unstored(let rule): "not to be stored, by the rule \"\(rule)\""
         case .nestedSitemap: "a sitemap in sitemaps of sitemaps: further or more than are read"

@@ -134,7 +134,7 @@ package struct LeftOut: Sendable, Equatable {
         limit = report.limit?.description
         for trap in report.traps { traps[trap.pattern] = trap.description }
         guard limit != nil || !traps.isEmpty else { return nil }
-        failed = Set(report.missing.filter { !$0.isRequisite && !$0.failure.isGone }.map(\.url.href))
+        failed = Set(report.missing.filter { !$0.isRequisite && !$0.isGone }.map(\.url))
         if failed.count > Self.mostFailures {
             limit = nil
             failed = []

@@ -4,14 +4,15 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not shown, the oldest
-    /// first, then what was not served for the longest time. What is pinned stays. The files really become smaller.
+    /// Removes what nothing refers to and, with a limit, what goes beyond it: first visits that are not
+    /// shown, the oldest first, then what was not served for the longest time. What is pinned stays. The
+    /// files really become smaller.
     ///
     /// What is evicted is missing then, and fetched at the next prefetch of its site.
     ///
     /// - Parameter progress: told how many bytes are in use, now and then, on a thread of the collection's.
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, somebody else writes to it, or the
-    ///   store fails. That the limit could not be reached is no error; it is in the report.
+    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, somebody else writes
+    ///   to it, or the store fails. That the limit could not be reached is no error; it is in the report.
     public func collect(
         limit: ByteSize? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> CollectionReport {
@@ -23,8 +24,8 @@ extension Larder {
         }
     }
 
-    /// What a collection would take now, by name. It takes nothing: it is tried on a copy of the database, for which there has
-    /// to be room in `$TMPDIR`.
+    /// What a collection would take now, by name. It takes nothing: it is tried on a copy of the database,
+    /// for which there has to be room in `$TMPDIR`.
     ///
     /// - Throws: As `collect`.
     public func forecastCollection(limit: ByteSize? = nil) async throws(LarderError) -> CollectionForecast {

@@ -7,12 +7,13 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Compares every body with its digest. With `repair`, damaged bodies are taken out of service: what had them is missing
-    /// and fetched at the next prefetch. A database that is damaged, cut or gone is made anew, of what can be read of it and of
-    /// what stands beside it; the old one is kept in `quarantine`.
+    /// Compares every body with its digest. With `repair`, damaged bodies are taken out of service: what had
+    /// them is missing and fetched at the next prefetch. A database that is damaged, cut or gone is made
+    /// anew, of what can be read of it and of what stands beside it; the old one is kept in `quarantine`.
     ///
     /// - Parameter progress: told how much was read, now and then, on a thread of the inspection's.
-    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read or repaired.
+    /// - Throws: `LarderError` of kind `.machine` when there is no larder at the path, or it cannot be read
+    ///   or repaired.
     public func inspect(
         repair: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> InspectionReport {
@@ -46,7 +47,8 @@ extension Larder {
         do throws(StoreError) {
             let findings = try findings(in: folder, progress)
             try StoreWriter(folder).repair(findings)
-            // Rows that name others which are not there are gone now. What is wrong with the pages of the file stays.
+            // Rows that name others which are not there are gone now. What is wrong with the pages of the
+            // file stays.
             if findings.databaseFaults.isEmpty { return InspectionReport(findings, isRepaired: true) }
             let left = try self.findings(in: folder, nil)
             if left.isSound { return InspectionReport(findings, isRepaired: true) }

@@ -8,10 +8,10 @@ internal import Web
 extension Larder {
     /// Keeps an URL, what a pattern matches, or a site from being evicted, with everything that it needs.
     ///
-    /// - Parameter kind: nil finds out: what contains a star is a pattern, what names a held site is that site, and anything
-    ///   else is a URL. What is not held yet is kept from when it is.
-    /// - Throws: `LarderError` of kind `.input` for what cannot be pinned, `.machine` when there is no larder, or the store
-    ///   fails.
+    /// - Parameter kind: nil finds out: what contains a star is a pattern, what names a held site is that
+    ///   site, and anything else is a URL. What is not held yet is kept from when it is.
+    /// - Throws: `LarderError` of kind `.input` for what cannot be pinned, `.machine` when there is no
+    ///   larder, or the store fails.
     @discardableResult
     public func pin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
@@ -20,11 +20,13 @@ extension Larder {
             let sites = try storing { () throws(StoreError) in try reader.sites().map(\.name) }
             let pin = try PinName.pin(name, kind, sites: sites)
             // Whoever says nothing of the kind may have meant the page alone.
-            let other = kind == nil && pin.kind == .site ? (try? Self.startURL(name))?.href : nil
+            let other = kind == nil && pin.kind == .site ? (try? WebURL.start(name))?.href : nil
             return try storing { () throws(StoreError) in
                 let isNew = try !reader.pins().contains(pin)
                 if isNew { try StoreWriter(folder).add(pin, now: SystemClock.secondsSinceEpoch()) }
-                let alsoNamesURL = try other.map { (href) throws(StoreError) in try reader.response(for: href) != nil }
+                let alsoNamesURL = try other.map { (href) throws(StoreError) in
+                    try reader.response(for: href) != nil
+                }
                 return try PinChange(pin, isNew: isNew, alsoNamesURL: alsoNamesURL ?? false, reader)
             }
         }
@@ -32,8 +34,8 @@ extension Larder {
 
     /// Takes a pin away; what it kept may be evicted from here on.
     ///
-    /// - Throws: `LarderError` of kind `.input` when there is no such pin, or several and no kind says which; `.machine` when
-    ///   there is no larder, or the store fails.
+    /// - Throws: `LarderError` of kind `.input` when there is no such pin, or several and no kind says which;
+    ///   `.machine` when there is no larder, or the store fails.
     @discardableResult
     public func unpin(_ name: String, as kind: PinKind? = nil) async throws(LarderError) -> PinChange {
         let folder = folder
@@ -60,16 +62,17 @@ extension Larder {
 enum PinName {
     /// The pin that the word asks for, whether or not anything is held for it.
     ///
-    /// Without a kind, what contains a star is a pattern; what names a held site is that site, with all its pages; anything
-    /// else is a URL.
+    /// Without a kind, what contains a star is a pattern; what names a held site is that site, with all its
+    /// pages; anything else is a URL.
     static func pin(_ text: String, _ kind: PinKind?, sites: [String]) throws(LarderError) -> Pin {
         switch kind ?? likelyKind(text, sites) {
         case .url:
-            return Pin(.url, try Larder.startURL(text).href)
+            return Pin(.url, try WebURL.start(text).href)
         case .pattern:
             guard URLGlob(text) != nil else {
                 throw LarderError(
-                    .input, "\"\(text)\" is no pattern: write it like 'https://example.com/docs/**' or '/fonts/*.woff2'"
+                    .input,
+                    "\"\(text)\" is no pattern: write it like 'https://example.com/docs/**' or '/fonts/*.woff2'"
                 )
             }
             return Pin(.pattern, text)
@@ -88,11 +91,11 @@ enum PinName {
 
     /// The one pin that the word names.
     static func held(_ text: String, _ kind: PinKind?, among pins: [Pin]) throws(LarderError) -> Pin {
-        let href = (try? Larder.startURL(text))?.href
+        let href = (try? WebURL.start(text))?.href
         let sites = pins.filter { $0.kind == .site }
         let site = SiteName.place(of: text, among: sites.map(\.value)).map { sites[$0] }
         let meant = pins.filter { pin in
-            guard kind == nil || kind == PinKind(pin.kind) else { return false }
+            guard kind == nil || kind == pin.kind else { return false }
             return switch pin.kind {
             case .url: pin.value == href
             case .pattern: pin.value == text
@@ -105,7 +108,7 @@ enum PinName {
         guard meant.count == 1 else {
             throw LarderError(
                 .input, "\"\(text)\" is pinned in more than one way: say which",
-                remedy: .pinKind(meant.map { PinKind($0.kind) }))
+                remedy: .pinKind(meant.map(\.kind)))
         }
         return pin
     }

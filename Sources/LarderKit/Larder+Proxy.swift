@@ -6,8 +6,8 @@ internal import System
 internal import TLS
 package import Web
 
-/// A proxy in front of the network: programs ask it for whatever they want, and the larder keeps what passes, or answers
-/// in place of the network.
+/// A proxy in front of the network: programs ask it for whatever they want, and the larder keeps what passes,
+/// or answers in place of the network.
 public struct ProxyOptions: Sendable {
     /// 0 lets the kernel choose.
     public var port: UInt16 = 8081
@@ -68,7 +68,8 @@ extension Larder {
     /// print("http_proxy=http://localhost:\(service.proxyPort ?? 0)")
     /// ```
     ///
-    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when the port is not to be had.
+    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when the port is
+    ///   not to be had.
     public func proxy(
         _ proxy: ProxyOptions = ProxyOptions(), serving options: ServeOptions, threads: Int? = nil,
         memoryLimit: Int = 64 * 1024 * 1024
@@ -82,7 +83,8 @@ extension Larder {
     public func authority() throws(LarderError) -> ProxyAuthority {
         let authority = try openAuthority()
         return ProxyAuthority(
-            certificate: authority.certificate, fingerprint: authority.fingerprint, keyDigest: authority.keyDigest,
+            certificate: authority.certificate, fingerprint: authority.fingerprint,
+            keyDigest: authority.keyDigest,
             file: path + "/" + Authority.fileName)
     }
 

@@ -1,5 +1,5 @@
 internal import Check
-internal import Digest
+internal import Crawl
 internal import Reports
 internal import Serve
 internal import Store
@@ -17,11 +17,12 @@ extension Larder {
         }
     }
 
-    /// Hands over every URL that the larder shows, in order, and takes the same memory for ten of them as for a million.
+    /// Hands over every URL that the larder shows, in order, and takes the same memory for ten of them as for
+    /// a million.
     ///
     /// - Parameter take: called on a thread of the listing's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or it cannot
-    ///   be read.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
+    ///   larder, or it cannot be read.
     @discardableResult
     public func list(
         _ options: ListOptions = ListOptions(), take: @escaping @Sendable (ListedURL) -> Bool
@@ -31,14 +32,16 @@ extension Larder {
         }
     }
 
-    /// Everything that is known of an URL: what is held under it from every visit, what it links to and what links to it.
+    /// Everything that is known of an URL: what is held under it from every visit, what it links to and what
+    /// links to it.
     ///
     /// The MD5 of a body is computed when this first asks for it, and kept.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no larder, or it
-    ///   cannot be read. That an URL is not held is no error; the report says what is there instead.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when there is no
+    ///   larder, or it cannot be read. That an URL is not held is no error; the report says what is there
+    ///   instead.
     public func show(_ url: String) async throws(LarderError) -> HoldingReport {
-        let asked = try Self.startURL(url)
+        let asked = try WebURL.start(url)
         return try await reading("larder-show") { (reader) throws(StoreError) in
             try HoldingReport(
                 of: asked, shownAt: MirrorServer.address(of: asked.href, at: Self.usualPort), reader)
@@ -46,6 +49,17 @@ extension Larder {
     }
 
     private static let usualPort: UInt16 = 8080
+
+    /// Says whether an URL would be fetched, by the rules with which the held sites were prefetched last, and
+    /// who links to it. Asks nothing of the network.
+    ///
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL.
+    public func explain(_ url: String) async throws(LarderError) -> ExplainReport {
+        let asked = try WebURL.start(url)
+        return try await reading("larder-explain") { (reader) throws(StoreError) in
+            try ExplainReport(of: asked, reader)
+        }
+    }
 
     /// What was asked of the server and is not held. The next prefetch of its site fetches it.
     ///
@@ -56,7 +70,9 @@ extension Larder {
         try await reading("larder-misses") { (reader) throws(StoreError) in
             let (missing, held) = try MissesReport.report(on: NoteBook.misses(in: reader.folder), reader)
             // Whoever may not write to the larder sees what is missed all the same.
-            if !held.isEmpty, reader.folder.isWritable { try NoteBook.ifAny(reader.folder)?.forget(misses: held) }
+            if !held.isEmpty, reader.folder.isWritable {
+                try NoteBook.ifAny(reader.folder)?.forget(misses: held)
+            }
             return missing
         }
     }
@@ -76,75 +92,15 @@ extension Larder {
     /// - Parameters:
     ///   - visit: as this visit shows it; nil for what the larder shows.
     ///   - take: called on a thread of the reading's; false ends it.
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such visit, `.machine`
-    ///   when there is no larder, or it cannot be read. That there is no body to hand over is no error; the report says so.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, or when there is no such
+    ///   visit, `.machine` when there is no larder, or it cannot be read. That there is no body to hand over
+    ///   is no error; the report says so.
     public func read(
         _ url: String, visit: Int64? = nil, take: @escaping @Sendable (Span<UInt8>) -> Bool
     ) async throws(LarderError) -> BodyReport {
-        let asked = try Self.startURL(url)
+        let asked = try WebURL.start(url)
         return try await reading("larder-cat") { (reader) throws(StoreError) in
-            let outcome: BodyReport.Outcome
-            switch try Self.find(asked, visit, in: reader) {
-            case .success(let response):
-                outcome = try Self.read(response, of: asked, in: reader, take)
-                // The next who fetches loads it again.
-                if case .damaged = outcome, let body = response.body {
-                    try NoteBook.mark(damaged: [body.sha256], in: reader.folder)
-                }
-            case .failure(let refusal): outcome = refusal.outcome
-            }
-            return BodyReport(url: asked.href, outcome: outcome)
+            try BodyReport(of: asked, visit: visit, reader, take)
         }
-    }
-
-    private struct Refusal: Error {
-        let outcome: BodyReport.Outcome
-    }
-
-    private static func find(
-        _ url: WebURL, _ visit: Int64?, in reader: StoreReader
-    ) throws(StoreError) -> Result<StoredResponse, Refusal> {
-        guard let visit else {
-            if let response = try reader.response(for: url.href) { return .success(response) }
-            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
-        }
-        guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
-            throw StoreError(
-                .request, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
-                advice: "see them with: larder visits")
-        }
-        let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
-        // A visit shows the newest that is not newer than itself.
-        if let row = rows.first(where: { $0.site == site.name && $0.response.visit <= visit }) {
-            return .success(row.response)
-        }
-        guard rows.isEmpty else {
-            return .failure(Refusal(outcome: .notInVisit(rows.map(\.response.visit).reversed())))
-        }
-        return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
-    }
-
-    private static func read(
-        _ response: StoredResponse, of url: WebURL, in reader: StoreReader, _ take: (Span<UInt8>) -> Bool
-    ) throws(StoreError) -> BodyReport.Outcome {
-        guard let body = response.body else {
-            guard response.isRedirect else { return .empty(status: response.status) }
-            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
-            let target = location.flatMap { WebURL($0, base: url) }
-            return .redirect(status: response.status, to: target?.withoutFragment.href)
-        }
-        guard let content = try reader.content(of: body) else { return .damaged("its bytes are gone or cut short") }
-        var stream = DigestStream(.sha256)
-        let isWhole: Bool
-        do throws(StoreError) {
-            isWhole = try content.eachWantedPiece { piece in
-                stream.update(piece)
-                return take(piece)
-            }
-        } catch {
-            return .damaged(error.detail)
-        }
-        guard isWhole else { return .cut }
-        return stream.finish().bytes == body.sha256 ? .whole : .damaged("its bytes have changed")
     }
 }

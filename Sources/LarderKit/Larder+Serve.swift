@@ -8,15 +8,15 @@ internal import System
 public import Web
 
 extension Larder {
-    /// Serves what the larder holds, until the service is stopped. It asks nothing of the network, unless the options name
-    /// another policy than `offline`.
+    /// Serves what the larder holds, until the service is stopped. It asks nothing of the network, unless the
+    /// options name another policy than `offline`.
     ///
     /// - Parameters:
     ///   - port: 0 lets the kernel choose.
     ///   - threads: nil takes one a core.
     ///   - memoryLimit: how many bytes of answers are kept ready.
-    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when there is no larder, or the port
-    ///   is not to be had.
+    /// - Throws: `LarderError` of kind `.input` for options that name nothing, `.machine` when there is no
+    ///   larder, or the port is not to be had.
     public func serve(
         port: UInt16 = 8080, threads: Int? = nil, memoryLimit: Int = 64 * 1024 * 1024,
         options: ServeOptions = ServeOptions()
@@ -91,18 +91,22 @@ public final class MirrorService: Sendable {
     public var proxyPort: UInt16? { server.proxyPort }
 
     /// Where to look: the list of what is held, or the site at the root.
-    public var address: String { "http://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/" }
+    public var address: String {
+        "http://\(options.address.isLoopback ? "localhost" : reachable[0]):\(port)/"
+    }
 
     /// Whether other machines can reach it.
     public var isExposed: Bool { !options.address.isLoopback }
 
-    /// The addresses by which other machines reach it, as they stand in a URL; this machine's name where it has none.
+    /// The addresses by which other machines reach it, as they stand in a URL; this machine's name where it
+    /// has none.
     public var reachable: [String] {
         let addresses = options.address.isLoopback ? [] : options.address.reachable
         return addresses.isEmpty ? ["localhost"] : addresses
     }
 
-    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one likes.
+    /// Ends what is under way, and returns when every thread is done. From any thread, and as often as one
+    /// likes.
     public func stop() {
         server.stop()
         loads?.stop()
@@ -118,7 +122,8 @@ public final class MirrorService: Sendable {
 public struct ServeOptions: Sendable {
     /// The site that is shown at the root; nil gives every origin a name of its own below `localhost`.
     public var root: String?
-    /// The address of this machine to listen on, or `*` for all of them. Nil listens on loopback, where nobody else comes.
+    /// The address of this machine to listen on, or `*` for all of them. Nil listens on loopback, where
+    /// nobody else comes.
     public var address: String?
     /// Has pages lead to the larder what their scripts ask for by whole addresses.
     public var hasShim = true
@@ -128,19 +133,21 @@ public struct ServeOptions: Sendable {
     /// Shows other machines what was fetched with credentials, too.
     public var showsPrivate = false
 
-    /// How what is held and servers share the work. `offline` asks no server, whatever a request or a rule says.
+    /// How what is held and servers share the work. `offline` asks no server, whatever a request or a rule
+    /// says.
     public var policy = CachePolicy.offline
     /// How servers are asked, where the policy has them asked.
     public var network = NetworkOptions()
 
-    /// When held bodies are hashed before they are shown. They were when they came, so that this finds what became of them on
-    /// the disk.
+    /// When held bodies are hashed before they are shown. They were when they came, so that this finds what
+    /// became of them on the disk.
     public var verification = Verification.never
 
-    /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help rules`.
+    /// What is wanted otherwise than servers say, before what the rules of sites say; see `larder help
+    /// rules`.
     public var rules: [String] = []
-    /// After how long a held copy is shown where a server that is asked first has not answered; what it answers later is kept.
-    /// Nil waits for it.
+    /// After how long a held copy is shown where a server that is asked first has not answered; what it
+    /// answers later is kept. Nil waits for it.
     public var patience: Duration? = .seconds(5)
     /// How large the larder may become by what is loaded; nil for any size.
     public var sizeLimit: Int64?
@@ -163,7 +170,8 @@ public struct ServeOptions: Sendable {
         if let address {
             guard let known = ListenAddress(address) else {
                 throw LarderError(
-                    .input, "\"\(address)\" is no address to listen on: write it like 192.0.2.1, or * for all there are"
+                    .input,
+                    "\"\(address)\" is no address to listen on: write it like 192.0.2.1, or * for all there are"
                 )
             }
             // A name below localhost is this machine for everybody: other machines would find themselves.
@@ -199,14 +207,15 @@ public struct ServeOptions: Sendable {
 }
 
 extension Larder {
-    /// Where a server on the port shows a site, by its name or host, or any http or https URL; without one, what is held.
+    /// Where a server on the port shows a site, by its name or host, or any http or https URL; without one,
+    /// what is held.
     ///
     /// - Throws: `LarderError` of kind `.input` for what is neither.
     public func address(of text: String?, at port: UInt16) async throws(LarderError) -> String {
         guard let text else { return "http://localhost:\(port)/" }
         let sites = try await visits().sites.map(\.name)
         let url = SiteName.place(of: text, among: sites).map { sites[$0] } ?? text
-        guard let address = MirrorServer.address(of: try Self.startURL(url).href, at: port) else {
+        guard let address = MirrorServer.address(of: try WebURL.start(url).href, at: port) else {
             throw LarderError(.input, "\(text) cannot be shown: only http and https can")
         }
         return address
@@ -227,14 +236,15 @@ extension Larder {
 extension MirrorService {
     /// Fetches the copy of an original URL over the wire, as a browser would, redirects followed.
     ///
-    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the mirror does not
-    ///   answer it with a page, `.interrupted` when the task is cancelled.
+    /// - Throws: `LarderError` of kind `.input` for what is no http or https URL, `.machine` when the mirror
+    ///   does not answer it with a page, `.interrupted` when the task is cancelled.
     public func visit(_ url: String) async throws(LarderError) -> [UInt8] {
         guard let address = address(of: url), let target = WebURL(address) else {
             throw LarderError(.input, "\"\(url)\" is not a URL: write it like https://example.com/")
         }
         let interruption = Interruption()
-        return try await Larder.onThread("larder-visit", onCancel: interruption.request) { () throws(LarderError) in
+        return try await Larder.onThread("larder-visit", onCancel: interruption.request) {
+            () throws(LarderError) in
             try OneFetch.load(target, interruption: interruption)
         }
     }

@@ -4,12 +4,12 @@ internal import Store
 internal import Web
 
 extension Larder {
-    /// Serves another visit of a site from now on: the one that is named, else the complete one before the one that is served;
-    /// where servers loaded something on top of that, the same without it.
+    /// Serves another visit of a site from now on: the one that is named, else the complete one before the
+    /// one that is served; where servers loaded something on top of that, the same without it.
     ///
     /// - Returns: The number of the visit that is served now.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, `.machine` when the store fails or the
-    ///   site is being prefetched.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, `.machine` when the
+    ///   store fails or the site is being prefetched.
     @discardableResult
     public func rollBack(_ site: String, to visit: Int64? = nil) async throws(LarderError) -> Int64 {
         try await reading("larder-rollback") { (reader) throws(StoreError) in
@@ -27,8 +27,8 @@ extension Larder {
 
     /// The visits of a site, or of all.
     ///
-    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or it cannot
-    ///   be read.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no
+    ///   larder, or it cannot be read.
     public func visits(of site: String? = nil) async throws(LarderError) -> VisitsReport {
         try await reading("larder-visits") { (reader) throws(StoreError) in
             let held = try reader.sites()
@@ -37,11 +37,13 @@ extension Larder {
         }
     }
 
-    /// Drops visits of a site. What later ones show stays; what only these have is removed by the next collection.
+    /// Drops visits of a site. What later ones show stays; what only these have is removed by the next
+    /// collection.
     ///
     /// - Returns: What the site has left.
-    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, or when the visit is the one that is
-    ///   served, and then nothing is dropped; `.machine` when the store fails or the site is being prefetched.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit, or when the visit is the
+    ///   one that is served, and then nothing is dropped; `.machine` when the store fails or the site is
+    ///   being prefetched.
     @discardableResult
     public func drop(_ visits: [Int64], of site: String) async throws(LarderError) -> VisitsReport {
         try await reading("larder-drop") { (reader) throws(StoreError) in
@@ -58,8 +60,8 @@ extension Larder {
         }
     }
 
-    /// What readers see differently of a site in one visit and in another: as a rule the one before the served one, and
-    /// the served one.
+    /// What readers see differently of a site in one visit and in another: as a rule the one before the
+    /// served one, and the served one.
     ///
     /// - Throws: `LarderError` of kind `.input` when there is no such site or visit.
     public func difference(
@@ -82,12 +84,14 @@ extension Larder {
         case urls(Int)
     }
 
-    /// Removes a site with all its visits, or what is held under a URL, or under those that a pattern matches. The room comes
-    /// back with the next collection; what a site's pages lead to is fetched again at its next prefetch.
+    /// Removes a site with all its visits, or what is held under a URL, or under those that a pattern
+    /// matches. The room comes back with the next collection; what a site's pages lead to is fetched again at
+    /// its next prefetch.
     ///
-    /// - Parameter what: what names a site is that site; what contains a star is a pattern of URLs, as rules have them.
-    /// - Throws: `LarderError` of kind `.input` when nothing of it is held, `.machine` when the store fails or somebody writes to
-    ///   it.
+    /// - Parameter what: what names a site is that site; what contains a star is a pattern of URLs, as rules
+    ///   have them.
+    /// - Throws: `LarderError` of kind `.input` when nothing of it is held, `.machine` when the store fails
+    ///   or somebody writes to it.
     @discardableResult
     public func remove(_ what: String) async throws(LarderError) -> Removal {
         try await reading("larder-remove") { (reader) throws(StoreError) in

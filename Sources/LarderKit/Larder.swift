@@ -13,8 +13,8 @@ internal import Web
 /// let service = try larder.serve(port: 8080)
 /// ```
 ///
-/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what blocks runs on
-/// threads of its own.
+/// Every command of `larder` is a call here that returns a report. Calls may be made from any task; what
+/// blocks runs on threads of its own.
 public struct Larder: Sendable {
     /// The folder. It is created by the first prefetch.
     public let path: String
@@ -34,8 +34,8 @@ public struct Larder: Sendable {
 
     public static let version = Product.version
 
-    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the direction of text around,
-    /// are written as JSON would write them. Line feeds and tabs stay.
+    /// A text of somebody else's as a terminal may be given it: control characters, and what turns the
+    /// direction of text around, are written as JSON would write them. Line feeds and tabs stay.
     ///
     /// ```swift
     /// print(Larder.printable("a title\u{1B}]0;mine\u{07}"))  // a title\u001b]0;mine\u0007
@@ -77,29 +77,7 @@ public struct Larder: Sendable {
 }
 
 extension LarderError {
-    /// - Parameter kept: how many addresses the visit that it ended has, where that is known.
-    init(_ error: CrawlError, kept: Int? = nil) {
-        switch error {
-        case .pattern(let mistake):
-            self.init(.input, mistake.description)
-        case .store, .fetch:
-            let told =
-                switch kept {
-                case nil: ""
-                case 0?: "; nothing of this visit is kept"
-                case 1?: "; the 1 address that this visit has is kept, and not asked for again"
-                case let count?: "; the \(count) addresses that this visit has are kept, and not asked for again"
-                }
-            self.init(.machine, error.description + told)
-        }
-    }
-
     init(_ error: ServerError) {
-        self.init(.machine, error.description)
+        self.init(.machine, error.description, remedy: error.remedy)
     }
-}
-
-/// What the store says goes on as what stopped the call.
-func storing<Value>(_ body: () throws(StoreError) -> Value) throws(LarderError) -> Value {
-    do throws(StoreError) { return try body() } catch { throw LarderError(error) }
 }

@@ -121,7 +121,8 @@ extension LoadOutcome {
             if response.isCoded { flags.insert(.isCoded) }
             self = .response(
                 LoadedResponse(
-                    status: response.status, fields: fields, body: BodyContent(response.body), requestTime: start,
+                    status: response.status, fields: fields, body: BodyContent(response.body),
+                    requestTime: start,
                     responseTime: end, flags: flags))
         }
     }

@@ -286,11 +286,6 @@ public struct BodyReport: Sendable, Equatable {
     public let url: String
     public let outcome: Outcome
 
-    package init(url: String, outcome: Outcome) {
-        self.url = url
-        self.outcome = outcome
-    }
-
     public enum Outcome: Sendable, Equatable {
         /// All of it was handed over, and is what was fetched.
         case whole
@@ -305,6 +300,76 @@ public struct BodyReport: Sendable, Equatable {
         /// The visit does not show it; these visits have it.
         case notInVisit([Int64])
         case notHeld(Absence)
+    }
+
+    /// Hands over the body in pieces. What is found to be damaged is marked: the next who fetches loads it again.
+    ///
+    /// - Parameters:
+    ///   - visit: as this visit shows it; nil for what the larder shows.
+    ///   - take: false ends it.
+    package init(
+        of url: WebURL, visit: Int64?, _ reader: StoreReader, _ take: (Span<UInt8>) -> Bool
+    ) throws(StoreError) {
+        self.url = url.href
+        switch try Self.find(url, visit, in: reader) {
+        case .success(let response):
+            outcome = try Self.read(response, of: url, in: reader, take)
+            if case .damaged = outcome, let body = response.body {
+                try NoteBook.mark(damaged: [body.sha256], in: reader.folder)
+            }
+        case .failure(let refusal): outcome = refusal.outcome
+        }
+    }
+
+    private struct Refusal: Error {
+        let outcome: Outcome
+    }
+
+    private static func find(
+        _ url: WebURL, _ visit: Int64?, in reader: StoreReader
+    ) throws(StoreError) -> Result<StoredResponse, Refusal> {
+        guard let visit else {
+            if let response = try reader.response(for: url.href) { return .success(response) }
+            return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+        }
+        guard let site = try reader.sites().first(where: { $0.visits.contains { $0.id == visit } }) else {
+            throw StoreError(
+                .request, doing: "find the visit", path: "\(visit)", detail: "there is none with this number",
+                advice: "see them with: larder visits")
+        }
+        let rows = try reader.rows(of: url.href).filter { $0.response.request == .get }
+        // A visit shows the newest that is not newer than itself.
+        if let row = rows.first(where: { $0.site == site.name && $0.response.visit <= visit }) {
+            return .success(row.response)
+        }
+        guard rows.isEmpty else {
+            return .failure(Refusal(outcome: .notInVisit(rows.map(\.response.visit).reversed())))
+        }
+        return .failure(Refusal(outcome: .notHeld(try Absence(of: url, in: reader))))
+    }
+
+    private static func read(
+        _ response: StoredResponse, of url: WebURL, in reader: StoreReader, _ take: (Span<UInt8>) -> Bool
+    ) throws(StoreError) -> Outcome {
+        guard let body = response.body else {
+            guard response.isRedirect else { return .empty(status: response.status) }
+            let location = HTTPFields(block: response.fields.utf8.span)["Location"]
+            let target = location.flatMap { WebURL($0, base: url) }
+            return .redirect(status: response.status, to: target?.withoutFragment.href)
+        }
+        guard let content = try reader.content(of: body) else { return .damaged("its bytes are gone or cut short") }
+        var stream = DigestStream(.sha256)
+        let isWhole: Bool
+        do throws(StoreError) {
+            isWhole = try content.eachWantedPiece { piece in
+                stream.update(piece)
+                return take(piece)
+            }
+        } catch {
+            return .damaged(error.detail)
+        }
+        guard isWhole else { return .cut }
+        return stream.finish().bytes == body.sha256 ? .whole : .damaged("its bytes have changed")
     }
 
     /// The report for programs.

@@ -1,4 +1,4 @@
-package import Store
+public import Store
 package import Web
 
 /// What came of pinning something, or of taking a pin away.
@@ -43,27 +43,7 @@ public struct HeldPin: Sendable, Equatable {
 
     fileprivate static func all(_ pins: [Pin], _ reader: StoreReader) throws(StoreError) -> [HeldPin] {
         zip(pins, try reader.covers(of: pins.map { [$0] })).map { pin, cover in
-            HeldPin(kind: PinKind(pin.kind), value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
-        }
-    }
-}
-
-/// What a pin names.
-public enum PinKind: String, Sendable, CaseIterable {
-    /// One URL, with what it needs.
-    case url
-    /// The URLs that a pattern matches, with what they need.
-    case pattern
-    /// Everything of a site, all its visits included.
-    case site
-}
-
-extension PinKind {
-    package init(_ kind: Pin.Kind) {
-        switch kind {
-        case .url: self = .url
-        case .pattern: self = .pattern
-        case .site: self = .site
+            HeldPin(kind: pin.kind, value: pin.value, urls: cover.urlCount, byteCount: cover.byteCount)
         }
     }
 }

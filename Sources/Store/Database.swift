@@ -139,9 +139,10 @@ final class Connection {
         guard reason == .unusable, folder.database == path else {
             return StoreError(reason, doing: doing, path: path, detail: detail)
         }
-        let advice =
-            "it is cut or damaged; what is whole of it and beside it is put together by: larder fsck --repair"
-        return StoreError(reason, doing: doing, path: path, detail: detail, advice: advice)
+        return StoreError(
+            reason, doing: doing, path: path, detail: detail,
+            advice: "it is cut or damaged; what is whole of it and beside it can be put together",
+            remedy: .repair)
     }
 }
 

@@ -195,7 +195,7 @@ extension StoreFolder {
     func lostDatabase(_ detail: String) -> StoreError {
         StoreError(
             .unusable, doing: "open", path: database, detail: detail,
-            advice: "what was in it can be had again from what stands beside it: larder fsck --repair")
+            advice: "what was in it can be had again from what stands beside it", remedy: .repair)
     }
 }
 

@@ -24,7 +24,8 @@ extension StoreReader {
             return FoundResponse(response: response, change: candidate.change)
         }
         let version = try findVersion(of: url, request: request, fields: fields) {
-            LookupCandidate.common(of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
+            LookupCandidate.common(
+                of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
         if let version { return version }
         return try findSearchPage(for: url, request: request, fields: fields)

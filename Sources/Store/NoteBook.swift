@@ -332,8 +332,8 @@ extension NoteBook {
         try connection.prepare("DELETE FROM damage WHERE sha256 = ?").run(.blob(sha256))
     }
 
-    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this user may not write,
-    /// nothing is marked.
+    /// Marks bodies that somebody found damaged, so that whoever fetches next loads them again. Where this
+    /// user may not write, nothing is marked.
     package static func mark(damaged bodies: [[UInt8]], in folder: StoreFolder) throws(StoreError) {
         guard !bodies.isEmpty else { return }
         do throws(StoreError) {

@@ -1,20 +1,21 @@
 internal import Web
 
+/// What a pin names.
+public enum PinKind: String, Sendable, CaseIterable {
+    /// One URL, with what it needs.
+    case url
+    /// The URLs that a pattern matches, with what they need.
+    case pattern
+    /// Everything of a site, all its visits included.
+    case site
+}
+
 /// What eviction may never take.
 package struct Pin: Sendable, Hashable {
-    package enum Kind: String, Sendable, CaseIterable {
-        /// One address, with what it needs.
-        case url
-        /// The addresses that a glob matches, with what they need.
-        case pattern
-        /// Everything of a site, all its visits included.
-        case site
-    }
-
-    package let kind: Kind
+    package let kind: PinKind
     package let value: String
 
-    package init(_ kind: Kind, _ value: String) {
+    package init(_ kind: PinKind, _ value: String) {
         self.kind = kind
         self.value = value
     }
@@ -52,7 +53,7 @@ extension StoreReader {
     package func pins() throws(StoreError) -> [Pin] {
         var pins: [Pin] = []
         try eachRow("SELECT kind, value FROM pin ORDER BY kind, value") { row in
-            if let kind = Pin.Kind(rawValue: row.text(0)) { pins.append(Pin(kind, row.text(1))) }
+            if let kind = PinKind(rawValue: row.text(0)) { pins.append(Pin(kind, row.text(1))) }
         }
         return pins
     }

@@ -50,7 +50,7 @@ enum Schema {
             throw StoreError(
                 .unusable, doing: "open", path: connection.path,
                 detail: "it has version \(found), this larder reads versions 1 to \(version)",
-                advice: "use the larder that wrote it, or name another store with --store")
+                advice: "use the larder that wrote it, or name another store", remedy: .larder)
         }
         return found
     }

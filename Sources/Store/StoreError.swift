@@ -1,6 +1,45 @@
 internal import Glibc
 package import System
 
+/// What of a call would be changed to get further, where a message says so: the command has an option for
+/// each, which it names behind the message.
+///
+/// ```swift
+/// do { try await larder.status() } catch where error.remedy == .larder { print("is there a larder elsewhere?") }
+/// ```
+public enum Remedy: Sendable, Equatable {
+    /// Another larder.
+    case larder
+    /// `Larder.inspect`, which repairs.
+    case repair
+    /// `CheckOptions.bases`, or the base of a manifest that is prefetched.
+    case base
+    /// `CheckOptions.format`: the form that it most likely has.
+    case format(String)
+    /// `ServeOptions.root`.
+    case root
+    /// The port that is listened at.
+    case port
+    /// `ServeOptions.address`.
+    case address
+    /// `ProxyOptions.login`.
+    case proxyLogin
+    /// To say what the name is that was given, one of two or more.
+    case pinKind([PinKind])
+    /// `SitePlan.maxPages`.
+    case maxPages
+    /// `CrawlLimits.byteCount`.
+    case maxBytes
+    /// `CrawlLimits.time`.
+    case maxTime
+    /// `ScopeOptions.depth`.
+    case depth
+    /// `SitePlan.nofollow`.
+    case nofollow
+    /// `PrefetchOptions.patience`.
+    case patience
+}
+
 /// What stopped the store: what was being done, to what, why it failed and what to try next.
 package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package enum Reason: Sendable, Equatable {
@@ -25,13 +64,19 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
     package let path: String
     package let detail: String
     package let advice: String
+    /// With what the advice ends.
+    package let remedy: Remedy?
 
-    package init(_ reason: Reason, doing: String, path: String, detail: String, advice: String? = nil) {
+    package init(
+        _ reason: Reason, doing: String, path: String, detail: String, advice: String? = nil,
+        remedy: Remedy? = nil
+    ) {
         self.reason = reason
         self.doing = doing
         self.path = path
         self.detail = detail
         self.advice = advice ?? Self.usualAdvice(for: reason)
+        self.remedy = advice == nil ? Self.usualRemedy(for: reason) : remedy
     }
 
     /// What a call of the system gave.
@@ -59,17 +104,27 @@ package struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
         do throws(SystemError) { return try body() } catch { throw StoreError(error) }
     }
 
-    package var description: String { "cannot \(doing) \(path): \(detail); \(advice)" }
+    package var description: String { "\(problem); \(advice)" }
+
+    /// Without what to try next.
+    package var problem: String { "cannot \(doing) \(path): \(detail)" }
 
     private static func usualAdvice(for reason: Reason) -> String {
         switch reason {
         case .request: "name another one"
-        case .missing: "prefetch a site into it first, or name another store with --store"
+        case .missing: "prefetch a site into it first, or name another store"
         case .busy: "wait for the other process to end, then try again"
         case .full: "free some space, then run the same command again"
-        case .denied: "check the folder's owner and permissions, or name another store with --store"
-        case .unusable: "name another store with --store, or restore this one from a copy"
+        case .denied: "check the folder's owner and permissions, or name another store"
+        case .unusable: "restore this one from a copy, or name another store"
         case .failed: "check the disk, then run the same command again"
+        }
+    }
+
+    private static func usualRemedy(for reason: Reason) -> Remedy? {
+        switch reason {
+        case .missing, .denied, .unusable: .larder
+        case .request, .busy, .full, .failed: nil
         }
     }
 }

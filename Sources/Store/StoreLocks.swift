@@ -99,8 +99,8 @@ struct StoreLocks: ~Copyable {
         try result.get()
     }
 
-    /// Holds the store alone; false when somebody writes, or has let go of it and has not come back yet: between two
-    /// collections the one who paused may have no lock but that of pausing.
+    /// Holds the store alone; false when somebody writes, or has let go of it and has not come back yet:
+    /// between two collections the one who paused may have no lock but that of pausing.
     private func lockAlone() throws(StoreError) -> Bool {
         guard try lock(Task.pausing.rawValue, F_WRLCK) else { return false }
         let isAlone = try lock(0, F_WRLCK)

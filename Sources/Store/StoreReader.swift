@@ -106,7 +106,8 @@ package final class StoreReader {
             throw StoreError(
                 .denied, doing: "bring up to date", path: folder.path,
                 detail: "an earlier larder made it, and this user may not write to it",
-                advice: "run larder status on it once as a user who may, or name a copy of it with --store")
+                advice: "run larder status on it once as a user who may, or name a copy of it",
+                remedy: .larder)
         }
         _ = try StoreWriter(folder)
         return try Connection(folder.database, access: .readOnly)

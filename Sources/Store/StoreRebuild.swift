@@ -94,7 +94,7 @@ package struct StoreRebuild: Sendable, Equatable {
             throw StoreError(
                 .unusable, doing: "rebuild", path: folder.database,
                 detail: "nothing that can be read tells what was held",
-                advice: "restore the file from a copy, or begin anew in another store with --store")
+                advice: "restore the file from a copy, or begin anew in another store", remedy: .larder)
         }
         try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)", doing: "rebuild")
         return result

@@ -382,8 +382,8 @@ extension StoreWriter {
 
 extension StoreWriter {
     /// Adds what was loaded while serving to what is shown, in an overlay: beside or in place of what was
-    /// held for the request, else to the site that starts on its host, else to a site of its own; or all to the site that
-    /// is named.
+    /// held for the request, else to the site that starts on its host, else to a site of its own; or all to
+    /// the site that is named.
     ///
     /// Fails with `.busy` where it would need a site that is just being prefetched for the first time.
     package func add(

@@ -41,7 +41,8 @@ struct Arguments: Sendable {
     func number(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int {
         let text = text(option) ?? options.first { $0.name == option.name }?.standard ?? ""
         guard let number = Int(text), range.contains(number) else {
-            throw wrong(option, "wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
+            throw wrong(
+                option, "wants a number from \(range.lowerBound) to \(range.upperBound), not \"\(text)\"")
         }
         return number
     }
@@ -66,8 +67,8 @@ struct Arguments: Sendable {
     /// The same command with some options changed.
     func again(with changes: [String: String]) -> String { again(as: command, with: changes) }
 
-    /// Another command with the same operands, and those of the options that it has. What may be secret is left for the reader
-    /// to fill in.
+    /// Another command with the same operands, and those of the options that it has. What may be secret is
+    /// left for the reader to fill in.
     func again(as command: String, with changes: [String: String] = [:]) -> String {
         let known = CommandEntry.named(command)?.options.map(\.name) ?? []
         let kept = given.filter { known.contains($0.option.name) && changes[$0.option.name] == nil }
@@ -80,8 +81,8 @@ struct Arguments: Sendable {
         return CommandLine.shown([command] + operands + options + changed)
     }
 
-    /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same, and `--name=false` is
-    /// for a flag that a file sets.
+    /// Options may stand anywhere; `--` ends them; `--name=value` and `--name value` are the same, and
+    /// `--name=false` is for a flag that a file sets.
     init(
         _ words: some Sequence<String>, for entry: CommandEntry, settings: Settings = Settings()
     ) throws(UsageError) {
@@ -105,7 +106,8 @@ struct Arguments: Sendable {
                 guard attached == nil || attached == "false" else {
                     throw UsageError("\(name) takes no value: write \(name) alone")
                 }
-                values[option.name] = Settings.Value(texts: attached == nil ? [""] : nil, source: .commandLine)
+                values[option.name] = Settings.Value(
+                    texts: attached == nil ? [""] : nil, source: .commandLine)
                 given.append((option, attached))
                 continue
             }
@@ -135,12 +137,14 @@ struct Arguments: Sendable {
     private func check(_ operands: [String], _ entry: CommandEntry) throws(UsageError) {
         if operands.count < entry.operandCount.lowerBound {
             throw UsageError(
-                "larder \(entry.name) wants \(entry.operands), such as: \(entry.examples.first ?? "larder help")")
+                "larder \(entry.name) wants \(entry.operands), such as: \(entry.examples.first ?? "larder help")"
+            )
         }
         if operands.count > entry.operandCount.upperBound {
             let surplus = operands[entry.operandCount.upperBound]
             throw UsageError(
-                "larder \(entry.name) does not know what to do with \"\(surplus)\"; see: larder help \(entry.name)")
+                "larder \(entry.name) does not know what to do with \"\(surplus)\"; see: larder help \(entry.name)"
+            )
         }
     }
 
@@ -226,7 +230,9 @@ extension Arguments {
 
     private func login() throws(UsageError) -> NetworkOptions.Login? {
         if let token = text(.bearer) {
-            guard !has(.user) else { throw UsageError("--user and --bearer exclude each other: give one of them") }
+            guard !has(.user) else {
+                throw UsageError("--user and --bearer exclude each other: give one of them")
+            }
             return .bearer(token: token)
         }
         guard let text = text(.user) else { return nil }
@@ -252,7 +258,9 @@ extension Arguments {
         guard let text = text(option) else { return nil }
         let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
         let unit = text.last.flatMap { units[$0] }
-        guard let number = Int(unit == nil ? text : String(text.dropLast())), (1...31_536_000).contains(number) else {
+        guard let number = Int(unit == nil ? text : String(text.dropLast())),
+            (1...31_536_000).contains(number)
+        else {
             throw wrong(option, "wants a time such as 90s, 10m or 2h, not \"\(text)\"")
         }
         return .seconds(number * (unit ?? 1))

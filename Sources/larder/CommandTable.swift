@@ -59,7 +59,9 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "plan", operands: "URL...", operandCount: 1...1000,
             summary: "estimate what a prefetch would fetch, by a few pages",
-            examples: ["larder plan https://example.com/", "larder plan https://example.com/docs/ --scope path"],
+            examples: [
+                "larder plan https://example.com/", "larder plan https://example.com/docs/ --scope path",
+            ],
             options: Option.plan, run: PlanCommand.run),
         CommandEntry(
             name: "explain", operands: "URL", operandCount: 1...1,
@@ -70,7 +72,8 @@ struct CommandEntry: Sendable {
             name: "serve", operands: "", operandCount: 0...0,
             summary: "show what is held on http://localhost:8080/, offline",
             examples: [
-                "larder serve", "larder serve --port 9000", "larder serve --at-root https://example.com/ --listen '*'",
+                "larder serve", "larder serve --port 9000",
+                "larder serve --at-root https://example.com/ --listen '*'",
                 "larder serve --preload https://example.com/bundles.json --every 10m",
             ],
             options: Option.serve,
@@ -96,7 +99,8 @@ struct CommandEntry: Sendable {
             name: "proxy", operands: "", operandCount: 0...0,
             summary: "record what any program asks the network for, and answer it",
             examples: [
-                "larder proxy", "larder proxy --policy offline", "larder proxy --into ci --policy prefer-cache",
+                "larder proxy", "larder proxy --policy offline",
+                "larder proxy --into ci --policy prefer-cache",
                 "larder proxy --listen 192.0.2.1 --proxy-user build:secret",
             ],
             options: Option.proxying,
@@ -114,7 +118,9 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "record", operands: "-- COMMAND...", operandCount: 1...10_000,
             summary: "run a command, and keep all that it asks the network for",
-            examples: ["larder record -- npm ci", "larder record --into build -- pip install -r requirements.txt"],
+            examples: [
+                "larder record -- npm ci", "larder record --into build -- pip install -r requirements.txt",
+            ],
             options: Option.record,
             notes: [
                 """
@@ -126,7 +132,9 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "replay", operands: "-- COMMAND...", operandCount: 1...10_000,
             summary: "run a command with what was recorded in the network's place",
-            examples: ["larder replay -- npm ci", "larder replay -- git clone https://example.com/project.git"],
+            examples: [
+                "larder replay -- npm ci", "larder replay -- git clone https://example.com/project.git",
+            ],
             options: Option.replay,
             notes: [
                 """
@@ -150,7 +158,9 @@ struct CommandEntry: Sendable {
             summary: "list what was asked of the server and is not held",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
             options: [.store, .clear, .json, .quiet],
-            notes: ["The next prefetch of their site fetches them; what is held meanwhile is not listed any more."],
+            notes: [
+                "The next prefetch of their site fetches them; what is held meanwhile is not listed any more."
+            ],
             run: MissesCommand.run),
         CommandEntry(
             name: "status", operands: "", operandCount: 0...0,
@@ -160,14 +170,18 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "list", operands: "[SITE]", operandCount: 0...1,
             summary: "list the URLs that are shown: status, media type, size",
-            examples: ["larder list", "larder list https://example.com/ --type image", "larder list --status 404"],
+            examples: [
+                "larder list", "larder list https://example.com/ --type image", "larder list --status 404",
+            ],
             options: [.store, .type, .status, .json],
             notes: ["Short names of media types: \(TypeFilter.names.joined(separator: ", "))."],
             run: ListCommand.run),
         CommandEntry(
             name: "show", operands: "URL", operandCount: 1...1,
             summary: "tell all that is known of a URL: visits, headers, links",
-            examples: ["larder show https://example.com/a.html", "larder show https://example.com/a.html --links"],
+            examples: [
+                "larder show https://example.com/a.html", "larder show https://example.com/a.html --links",
+            ],
             options: [.store, .links, .json, .quiet],
             notes: ["Exit status 1 says that the URL is not held; then what is there instead is shown."],
             run: ShowCommand.run),
@@ -175,7 +189,8 @@ struct CommandEntry: Sendable {
             name: "cat", operands: "URL", operandCount: 1...1,
             summary: "print the body of a URL, byte for byte as it was fetched",
             examples: [
-                "larder cat https://example.com/logo.png > logo.png", "larder cat https://example.com/ --visit 3",
+                "larder cat https://example.com/logo.png > logo.png",
+                "larder cat https://example.com/ --visit 3",
             ],
             options: [.store, .visit], run: CatCommand.run),
         CommandEntry(
@@ -258,7 +273,8 @@ struct CommandEntry: Sendable {
                 "larder check --offline https://example.com/",
             ],
             options: [
-                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .report, .failOn, .store,
+                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .report,
+                .failOn, .store,
                 .json, .quiet, .progress,
             ],
             notes: [
@@ -331,7 +347,8 @@ struct CommandEntry: Sendable {
             name: "open", operands: "[SITE|URL]", operandCount: 0...1,
             summary: "show a site in the browser; starts the server if none runs",
             examples: [
-                "larder open", "larder open example.com", "larder open https://example.com/docs/", "larder open --stop",
+                "larder open", "larder open example.com", "larder open https://example.com/docs/",
+                "larder open --stop",
             ],
             options: [.store, .port, .stop, .quiet],
             notes: [
@@ -369,7 +386,8 @@ struct CommandEntry: Sendable {
     /// What to say of a word that is none of them.
     static func unknown(_ name: String) -> String {
         let close = Spelling.closest(to: name, among: all.map(\.name))
-        return "there is no command \"\(name)\"" + (close.map { "; did you mean \($0)?" } ?? "; see: larder help")
+        return "there is no command \"\(name)\""
+            + (close.map { "; did you mean \($0)?" } ?? "; see: larder help")
     }
 
     static func named(_ name: String) -> CommandEntry? {

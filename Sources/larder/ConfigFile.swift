@@ -81,12 +81,14 @@ struct ConfigFile: Sendable, Equatable {
                     entries.append(
                         Entry(
                             section: member.key, key: inner.key,
-                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine, sectionLine: line))
+                            value: try Self.value(inner, "\(path):\(innerLine)"), line: innerLine,
+                            sectionLine: line))
                 }
             } else {
                 entries.append(
                     Entry(
-                        section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"), line: line,
+                        section: nil, key: member.key, value: try Self.value(member, "\(path):\(line)"),
+                        line: line,
                         sectionLine: line))
             }
         }

@@ -40,18 +40,23 @@ struct Option: Sendable, Equatable {
 
     static let store = Option(
         name: "--store", value: "DIR", help: "the folder that holds the larder",
-        standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder", variable: "LARDER_STORE")
-    static let quiet = Option(name: "--quiet", value: nil, help: "print errors only", standard: nil, short: "-q")
+        standard: "$LARDER_STORE, else $XDG_DATA_HOME/larder, else ~/.local/share/larder",
+        variable: "LARDER_STORE")
+    static let quiet = Option(
+        name: "--quiet", value: nil, help: "print errors only", standard: nil, short: "-q")
     static let verbose = Option(
-        name: "--verbose", value: nil, help: "print a line for each request, on standard error", standard: nil,
+        name: "--verbose", value: nil, help: "print a line for each request, on standard error",
+        standard: nil,
         short: "-v")
     static let progress = Option(
         name: "--progress", value: "FORM",
-        help: "block: figures that stay in place, on a terminal; json: a line a second, on standard error; none",
+        help:
+            "block: figures that stay in place, on a terminal; json: a line a second, on standard error; none",
         standard: "block", variable: "LARDER_PROGRESS")
     static let json = Option(name: "--json", value: nil, help: "print the report as JSON", standard: nil)
     static let perHost = Option(
-        name: "--per-host", value: "N", help: "the most connections that one host gets at once", standard: "16",
+        name: "--per-host", value: "N", help: "the most connections that one host gets at once",
+        standard: "16",
         group: .manners)
     static let port = Option(
         name: "--port", value: "N", help: "the port to serve on; 0 takes any free one", standard: "8080",
@@ -59,17 +64,21 @@ struct Option: Sendable, Equatable {
     static let held = Option(
         name: "--held", value: nil, help: "check what the larder holds, without the network", standard: nil)
     static let base = Option(
-        name: "--base", value: "URL", help: "where the manifest's site is: production, staging", standard: nil,
+        name: "--base", value: "URL", help: "where the manifest's site is: production, staging",
+        standard: nil,
         repeats: true)
     static let siteOnly = Option(
-        name: "--site-only", value: nil, help: "only show the site, until Ctrl-C: commands can be tried on it",
+        name: "--site-only", value: nil,
+        help: "only show the site, until Ctrl-C: commands can be tried on it",
         standard: nil, place: .commandLine)
     static let once = Option(
-        name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end", standard: nil,
+        name: "--once", value: nil, help: "fetch one page from the mirror, print a summary and end",
+        standard: nil,
         place: .commandLine)
     static let repair = Option(
         name: "--repair", value: nil,
-        help: "take damaged bodies out of service, remove what nothing refers to, and make a damaged database anew",
+        help:
+            "take damaged bodies out of service, remove what nothing refers to, and make a damaged database anew",
         standard: nil, place: .commandLine)
     static let links = Option(
         name: "--links", value: nil, help: "list what it links to and what links to it", standard: nil)
@@ -78,7 +87,8 @@ struct Option: Sendable, Equatable {
     static let type = Option(
         name: "--type", value: "TYPE",
         help: "only this media type: text/html, image/*, or a short name", standard: "all")
-    static let status = Option(name: "--status", value: "N", help: "only this status, such as 404", standard: "all")
+    static let status = Option(
+        name: "--status", value: "N", help: "only this status, such as 404", standard: "all")
     static let site = Option(name: "--site", value: nil, help: "it is the name of a site", standard: nil)
     static let url = Option(name: "--url", value: nil, help: "it is a URL", standard: nil)
     static let pattern = Option(name: "--pattern", value: nil, help: "it is a pattern", standard: nil)
@@ -91,12 +101,14 @@ struct Option: Sendable, Equatable {
     static let hour = Option(
         name: "--hour", value: "N", help: "the hour of the day, from 0 to 23", standard: "4")
     static let help = Option(
-        name: "--help", value: nil, help: "explain the command", standard: nil, short: "-h", place: .commandLine)
+        name: "--help", value: nil, help: "explain the command", standard: nil, short: "-h",
+        place: .commandLine)
 
     /// Every option once, by the table.
     static var all: [Option] {
         var all: [Option] = []
-        for option in CommandEntry.all.flatMap(\.options) where !all.contains(where: { $0.name == option.name }) {
+        for option in CommandEntry.all.flatMap(\.options)
+        where !all.contains(where: { $0.name == option.name }) {
             all.append(option)
         }
         return all
@@ -152,14 +164,16 @@ extension Option {
 
     static let scope = Option(
         name: "--scope", value: "EXTENT",
-        help: "host: pages on the hosts of the URLs; path: in their folders; domain: on all hosts of their domains",
+        help:
+            "host: pages on the hosts of the URLs; path: in their folders; domain: on all hosts of their domains",
         standard: "host", group: .scope)
     static let include = Option(
         name: "--include", value: "PATTERN",
         help: "follow these pages as well: /blog/**, *.pdf, docs.example.com, regex:[0-9]{4}$", standard: nil,
         group: .scope, repeats: true)
     static let exclude = Option(
-        name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil, group: .scope,
+        name: "--exclude", value: "PATTERN", help: "never ask for these, pages or not", standard: nil,
+        group: .scope,
         repeats: true)
     static let depth = Option(
         name: "--depth", value: "N", help: "follow pages at most so many links away from the URLs",
@@ -170,14 +184,17 @@ extension Option {
         standard: "those that robots.txt names, which count as well",
         group: .scope, repeats: true)
     static let noGuesses = Option(
-        name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script", standard: nil,
+        name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script",
+        standard: nil,
         group: .scope)
 
     static let manifest = Option(
-        name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called", standard: nil,
+        name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called",
+        standard: nil,
         place: .commandLine)
     static let requisites = Option(
-        name: "--requisites", value: "WHICH", help: "all: what the bundles need comes along; none: the bundles alone",
+        name: "--requisites", value: "WHICH",
+        help: "all: what the bundles need comes along; none: the bundles alone",
         standard: "all")
     static let strict = Option(
         name: "--strict", value: nil,
@@ -186,32 +203,38 @@ extension Option {
     static let sample = Option(
         name: "--sample", value: "N", help: "look at most at so many pages", standard: "120")
     static let robots = Option(
-        name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages", standard: "obey",
+        name: "--robots", value: "WHETHER", help: "obey or ignore what robots.txt says of pages",
+        standard: "obey",
         group: .manners)
     static let nofollow = Option(
         name: "--nofollow", value: "WHAT",
-        help: "leave links alone that say nofollow: pages where a page says it of all of its links, links where a link "
+        help:
+            "leave links alone that say nofollow: pages where a page says it of all of its links, links where a link "
             + "says it as well (ugc and sponsored too), ignore nowhere",
         standard: "pages; ignore with --robots ignore", group: .manners)
     static let noindex = Option(
         name: "--noindex", value: "WHETHER",
-        help: "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
+        help:
+            "obey reads pages that say noindex for their links and keeps them not; they say it to search engines",
         standard: "ignore", group: .manners)
     static let rate = Option(
         name: "--rate", value: "SIZE", help: "take at most so many bytes a second", standard: "no limit",
         group: .manners)
     static let maxPages = Option(
         name: "--max-pages", value: "N",
-        help: "so many pages are enough; with more, or without it, the next run goes on beyond", standard: "no limit",
+        help: "so many pages are enough; with more, or without it, the next run goes on beyond",
+        standard: "no limit",
         group: .manners)
     static let maxBytes = Option(
-        name: "--max-bytes", value: "SIZE", help: "stop when so much came over the network; the next run goes on",
+        name: "--max-bytes", value: "SIZE",
+        help: "stop when so much came over the network; the next run goes on",
         standard: "no limit", group: .manners)
     static let maxTime = Option(
         name: "--max-time", value: "TIME", help: "stop after so long: 90s, 10m, 2h; the next run goes on",
         standard: "no limit", group: .manners)
     static let maxBody = Option(
-        name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB", group: .manners)
+        name: "--max-body", value: "SIZE", help: "leave out files that are larger", standard: "8GiB",
+        group: .manners)
     static let timeout = Option(
         name: "--timeout", value: "TIME", help: "give a transfer up after so long, however it goes",
         standard: "no limit",
@@ -223,7 +246,8 @@ extension Option {
 
     static let fetchPolicy = Option(
         name: "--policy", value: "NAME",
-        help: "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
+        help:
+            "revalidate asks whether what is held still holds, protocol only about what is not fresh, prefer-cache "
             + "not at all, reload loads everything again",
         standard: "revalidate", group: .held)
     static let rule = Option(
@@ -233,19 +257,24 @@ extension Option {
 
     static let allowShrink = Option(
         name: "--allow-shrink", value: nil,
-        help: "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
+        help:
+            "serve a visit that has less than half of the pages of the one before, or a login in place of the site",
         standard: nil, group: .held)
 
     static let proxy = Option(
-        name: "--proxy", value: "URL", help: "go through this proxy: http://, https://, socks4a://, socks5h://",
+        name: "--proxy", value: "URL",
+        help: "go through this proxy: http://, https://, socks4a://, socks5h://",
         standard: "what $http_proxy, $https_proxy and $no_proxy say", group: .network)
     static let resolve = Option(
         name: "--resolve", value: "HOST:PORT:ADDRESS", help: "where a host is",
         standard: "what the name service says", group: .network, repeats: true)
-    static let ipv4 = Option(name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
-    static let ipv6 = Option(name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
+    static let ipv4 = Option(
+        name: "--ipv4", value: nil, help: "use IPv4 only", standard: nil, group: .network)
+    static let ipv6 = Option(
+        name: "--ipv6", value: nil, help: "use IPv6 only", standard: nil, group: .network)
     static let authorities = Option(
-        name: "--ca", value: "FILE", help: "trust these certificates as well (PEM)", standard: "the system's alone",
+        name: "--ca", value: "FILE", help: "trust these certificates as well (PEM)",
+        standard: "the system's alone",
         group: .network)
     static let insecure = Option(
         name: "--insecure", value: nil, help: "take any certificate; the report says so", standard: nil,
@@ -259,7 +288,8 @@ extension Option {
         standard: "larder/\(Larder.version)", group: .identity, variable: "LARDER_USER_AGENT")
     static let header = Option(
         name: "--header", value: "FIELD",
-        help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one", standard: nil,
+        help: "send this field: 'Accept-Language: de' to all hosts, 'example.com X-Key: 1' to one",
+        standard: nil,
         group: .identity, repeats: true)
     static let user = Option(
         name: "--user", value: "NAME:PASSWORD",
@@ -275,10 +305,12 @@ extension Option {
         standard: "those that servers set meanwhile",
         group: .identity, repeats: true)
     static let saveCookies = Option(
-        name: "--save-cookies", value: "FILE", help: "keep the cookies that servers set in this file", standard: nil,
+        name: "--save-cookies", value: "FILE", help: "keep the cookies that servers set in this file",
+        standard: nil,
         group: .identity)
     static let certificate = Option(
-        name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)", standard: nil,
+        name: "--cert", value: "FILE", help: "show this certificate to the hosts of the URLs (PEM)",
+        standard: nil,
         group: .identity)
     static let certificateKey = Option(
         name: "--key", value: "FILE", help: "the key of --cert (PEM)", standard: "in the file of --cert",
@@ -299,16 +331,19 @@ extension Option {
         standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
-        help: "the address to listen on, * for all that this machine has; needs --at-root", standard: "loopback only")
+        help: "the address to listen on, * for all that this machine has; needs --at-root",
+        standard: "loopback only")
     static let policy = Option(
         name: "--policy", value: "NAME",
         help: "how what is held and servers share the work: one of the policies below", standard: "offline")
     static let verify = Option(
         name: "--verify", value: "WHEN",
-        help: "hash what is held before it is shown: once (the first time), always, or never", standard: "never")
+        help: "hash what is held before it is shown: once (the first time), always, or never",
+        standard: "never")
     static let noShim = Option(
         name: "--no-shim", value: nil,
-        help: "leave out of pages the script that leads addresses to the larder which other scripts make", standard: nil
+        help: "leave out of pages the script that leads addresses to the larder which other scripts make",
+        standard: nil
     )
     static let allowNetwork = Option(
         name: "--allow-network", value: nil,
@@ -324,10 +359,12 @@ extension Option {
             + "verify; see larder preload",
         standard: "none is asked", repeats: true)
     static let every = Option(
-        name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h", standard: "once")
+        name: "--every", value: "TIME", help: "with --preload, ask again so often: 90s, 10m, 2h",
+        standard: "once")
     static let patience = Option(
         name: "--timeout", value: "TIME",
-        help: "where a server that is asked first has not answered after so long, show what is held, and load behind",
+        help:
+            "where a server that is asked first has not answered after so long, show what is held, and load behind",
         standard: "5s")
     static let memory = Option(
         name: "--memory", value: "SIZE", help: "how much is kept ready in memory", standard: "64MiB")
@@ -348,7 +385,8 @@ extension Option {
 /// What `proxy`, `record`, `replay` and `ca` understand.
 extension Option {
     static let proxyPort = Option(
-        name: "--proxy-port", value: "N", help: "be a proxy for programs too, on this port; see larder help proxy",
+        name: "--proxy-port", value: "N",
+        help: "be a proxy for programs too, on this port; see larder help proxy",
         standard: "none")
     static let into = Option(
         name: "--into", value: "SITE", help: "the site that takes in all that passes",
@@ -382,16 +420,20 @@ extension Option {
 /// What `check` and `manifest` understand beside what others do.
 extension Option {
     static let live = Option(
-        name: "--live", value: nil, help: "fetch from the origin as well, beside --held and --dir", standard: nil)
+        name: "--live", value: nil, help: "fetch from the origin as well, beside --held and --dir",
+        standard: nil)
     static let folder = Option(
-        name: "--dir", value: "DIR", help: "check the files of a folder, such as a build", standard: nil, repeats: true)
+        name: "--dir", value: "DIR", help: "check the files of a folder, such as a build", standard: nil,
+        repeats: true)
     static let offline = Option(
-        name: "--offline", value: nil, help: "prove that a site is held with all that its pages need", standard: nil)
+        name: "--offline", value: nil, help: "prove that a site is held with all that its pages need",
+        standard: nil)
     static let quick = Option(
         name: "--quick", value: nil, help: "with --offline: look at sizes, and hash nothing", standard: nil)
     static let report = Option(
         name: "--report", value: "FORMAT[=FILE]",
-        help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text", repeats: true)
+        help: "text, json, junit, sarif, github or tap, printed or into a file", standard: "text",
+        repeats: true)
     static let failOn = Option(
         name: "--fail-on", value: "VERDICTS", help: "what makes the exit status 1, with commas between",
         standard: "mismatch,missing,skew")
@@ -399,11 +441,13 @@ extension Option {
         name: "--format", value: "FORM", help: "the form of the manifest", standard: "what its shape tells")
     static let release = Option(
         name: "--known", value: "MANIFEST",
-        help: "the manifest of another release: what is as it says is skewed, not just wrong", standard: "none",
+        help: "the manifest of another release: what is as it says is skewed, not just wrong",
+        standard: "none",
         repeats: true)
     static let evidence = Option(
         name: "--evidence", value: "KIND",
-        help: "tell weak evidence too: etag, or name=md5 for hashed file names", standard: "none", repeats: true)
+        help: "tell weak evidence too: etag, or name=md5 for hashed file names", standard: "none",
+        repeats: true)
     static let output = Option(
         name: "--output", value: "FILE", help: "write it into a file", standard: "standard output")
     static let fetched = Option(

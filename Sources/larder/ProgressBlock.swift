@@ -39,7 +39,9 @@ enum ProgressBlock: Equatable {
             case .pages: "pages"
             case .room: ""
             }
-        let count = progress.total.map { "\(Wording.grouped(progress.done)) of \(Wording.grouped($0)) \(noun)" }
+        let count = progress.total.map {
+            "\(Wording.grouped(progress.done)) of \(Wording.grouped($0)) \(noun)"
+        }
         let percent = progress.total.flatMap { $0 > 0 ? "\(min(100, progress.done * 100 / $0)) %" : nil }
         let bytes = progress.byteCount > 0 ? Wording.bytes(progress.byteCount) : nil
         if progress.unit == .room { return BlockLine("", [title, bytes.map { "\($0) in use" }]) }
@@ -100,7 +102,8 @@ enum ProgressBlock: Equatable {
             let state =
                 host.pause.map { "pauses for \(Wording.clock($0))" }
                 // The host gets fewer from now on, and those under way end by themselves.
-                ?? (host.running > host.limit ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
+                ?? (host.running > host.limit
+                    ? "\(host.running) at once" : "\(host.running) of \(host.limit) at once")
             let texts = [
                 (hasLabels ? name.padded(width) : name) + " \(Wording.rate(host.requestsPerSecond))/s", state,
                 "\(Wording.grouped(host.queued)) queued",
@@ -220,7 +223,7 @@ enum FetchLine {
         let size = Wording.bytes(url.byteCount).padded(9, left: true)
         let time = Wording.time(url.elapsed).padded(8, left: true)
         let failure = url.failure.map { ": \($0)" } ?? ""
-        return "\(status) \(size) \(time)  \(url.kind.padded(9)) \(Fitting.plain(url.url + failure))"
+        return "\(status) \(size) \(time)  \(url.kind.rawValue.padded(9)) \(Fitting.plain(url.url + failure))"
     }
 }
 
@@ -229,7 +232,8 @@ struct Canvas: Equatable {
     /// How many columns each line that stands there takes.
     private var widths: [Int] = []
 
-    /// Puts `text`, whole lines, above the block, and the block below it. The cursor stands below the block then.
+    /// Puts `text`, whole lines, above the block, and the block below it. The cursor stands below the block
+    /// then.
     mutating func draw(_ lines: [String], above text: String = "", width: Int) -> String {
         // A terminal that became narrower has wrapped what was there.
         let rows = widths.reduce(0) { $0 + max(1, ($1 + max(1, width) - 1) / max(1, width)) }
@@ -274,7 +278,9 @@ struct Screen: Equatable {
     }
 
     static func ofErrors() -> Screen {
-        var screen = Screen(isTerminal: isatty(STDERR_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
+        var screen = Screen(isTerminal: isatty(STDERR_FILENO) == 1) { name in
+            getenv(name).map { String(cString: $0) }
+        }
         screen.measure()
         return screen
     }
@@ -282,7 +288,9 @@ struct Screen: Equatable {
     /// Terminals change their size.
     mutating func measure() {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return }
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return
+        }
         width = Int(size.ws_col)
         height = Int(size.ws_row)
     }

@@ -39,7 +39,8 @@ struct Settings: Sendable {
         for file in files {
             let entries = file.entries.filter { $0.key == option.key }
             guard
-                let entry = entries.last(where: { $0.section == command }) ?? entries.last(where: { $0.section == nil })
+                let entry = entries.last(where: { $0.section == command })
+                    ?? entries.last(where: { $0.section == nil })
             else { continue }
             return Value(texts: Self.texts(entry.value), source: .file(file.path, line: entry.line))
         }
@@ -55,7 +56,8 @@ struct Settings: Sendable {
         }
     }
 
-    /// - Throws: What a file says that no option understands: which file, which line, and the nearest that is right.
+    /// - Throws: What a file says that no option understands: which file, which line, and the nearest that is
+    ///   right.
     func check() throws(UsageError) {
         for file in files {
             // Perhaps somebody's report has that name, or a manifest.
@@ -65,7 +67,9 @@ struct Settings: Sendable {
                         + "this file is its configuration; see: larder help config")
             }
             for entry in file.entries {
-                if let mistake = Self.mistake(in: entry) { throw UsageError("\(file.path):\(entry.line): \(mistake)") }
+                if let mistake = Self.mistake(in: entry) {
+                    throw UsageError("\(file.path):\(entry.line): \(mistake)")
+                }
             }
         }
     }
@@ -91,7 +95,8 @@ struct Settings: Sendable {
             return "\"\(entry.key)\" is about one run: give it on the command line, as \(option.name)"
         }
         if entry.section == nil, isAmbiguous(option) {
-            let owners = CommandEntry.all.filter { $0.options.contains { $0.name == option.name } }.map(\.name)
+            let owners = CommandEntry.all.filter { $0.options.contains { $0.name == option.name } }.map(
+                \.name)
             return
                 "\"\(entry.key)\" is not the same for \(owners.joined(separator: ", ")): put it into a section, such as "
                 + "{\"\(owners[0])\": {\"\(entry.key)\": …}}"
@@ -102,7 +107,8 @@ struct Settings: Sendable {
     private static func mistake(in value: ConfigFile.Value, of option: Option) -> String? {
         switch value {
         case .flag:
-            option.value == nil ? nil : "\"\(option.key)\" wants \(option.value ?? "a value"), not true or false"
+            option.value == nil
+                ? nil : "\"\(option.key)\" wants \(option.value ?? "a value"), not true or false"
         case .text:
             option.value == nil ? "\"\(option.key)\" wants true or false" : nil
         case .texts where option.value == nil:
@@ -125,8 +131,8 @@ struct Settings: Sendable {
 }
 
 extension Settings {
-    /// The files that are looked for, the ones that count most first: that of the folder in which larder is run, and the
-    /// user's own.
+    /// The files that are looked for, the ones that count most first: that of the folder in which larder is
+    /// run, and the user's own.
     static func paths(environment: [String: String]) -> [String] {
         var paths = ["larder.json"]
         if let named = environment["LARDER_CONFIG"], !named.isEmpty {
@@ -140,7 +146,8 @@ extension Settings {
     }
 
     static func environment() -> [String: String] {
-        let names = Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"]
+        let names =
+            Option.all.compactMap(\.variable) + ["LARDER_CONFIG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "HOME"]
         return names.reduce(into: [:]) { environment, name in
             environment[name] = getenv(name).map { String(cString: $0) }
         }

@@ -2,8 +2,8 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once. SIGHUP, once
-/// somebody waits for it, asks it to look again.
+/// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once.
+/// SIGHUP, once somebody waits for it, asks it to look again.
 final class Signals: Sendable {
     static let shared = Signals()
 
@@ -81,7 +81,8 @@ extension Signals {
     func cancelling<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value, onStop: @escaping @Sendable () -> Void = {}
     ) async throws -> Value {
-        // It begins when there is somebody to stop it: a signal before that would end the process as it stands.
+        // It begins when there is somebody to stop it: a signal before that would end the process as it
+        // stands.
         let (beginning, begin) = AsyncStream.makeStream(of: Void.self)
         let task = Task {
             for await _ in beginning {}

@@ -24,7 +24,8 @@ struct Terminal: Sendable {
         _ = isTaken(reports.write(text.printable + "\n"))
     }
 
-    /// A report for people, which a terminal would break within words, or one for programs, which stays as it is.
+    /// A report for people, which a terminal would break within words, or one for programs, which stays as it
+    /// is.
     func report(_ text: String) {
         let isJSON = text.hasPrefix("{") || text.hasPrefix("[")
         say(isJSON ? text : reports.columns.map { Wrapping.fit(text.printable, to: $0) } ?? text)
@@ -59,8 +60,8 @@ struct Terminal: Sendable {
 }
 
 extension String {
-    /// The same with what a terminal obeys, or what turns the direction of text around, written as JSON would write it: titles
-    /// and header fields are whatever a server wants. Line feeds and tabs stay.
+    /// The same with what a terminal obeys, or what turns the direction of text around, written as JSON would
+    /// write it: titles and header fields are whatever a server wants. Line feeds and tabs stay.
     var printable: String { Larder.printable(self) }
 }
 
@@ -112,8 +113,9 @@ enum Program {
         spawn(name, [name] + operands, output: nil)
     }
 
-    /// Starts larder once more, in a session of its own, which no Ctrl-C reaches. Returns the first line that it prints, be it
-    /// of an error, after which nobody listens to it; nil when it cannot be started or ends without a word.
+    /// Starts larder once more, in a session of its own, which no Ctrl-C reaches. Returns the first line that
+    /// it prints, be it of an error, after which nobody listens to it; nil when it cannot be started or ends
+    /// without a word.
     static func startDetached(_ operands: [String]) -> String? {
         guard let pipe = try? Pipe() else { return nil }
         defer { close(pipe.reading) }
@@ -180,7 +182,8 @@ extension CommandLine {
 
     private static func quoted(_ word: String) -> String {
         let isPlain = word.utf8.allSatisfy { byte in
-            (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || byte == 0x5f
+            (0x2d...0x3a).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+                || byte == 0x5f
                 || byte == 0x3d
         }
         return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"

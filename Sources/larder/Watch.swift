@@ -3,8 +3,8 @@ internal import LarderKit
 internal import Synchronization
 internal import System
 
-/// Shows how far some work is, on a thread of its own, so that a slow terminal holds up nothing: one block on a terminal,
-/// or a line of JSON now and then.
+/// Shows how far some work is, on a thread of its own, so that a slow terminal holds up nothing: one block on
+/// a terminal, or a line of JSON now and then.
 final class Watch: Sendable {
     enum Mode: String, CaseIterable {
         case block, json, none

@@ -10,8 +10,8 @@ extension String {
 enum Wrapping {
     private static let width = 79
 
-    /// Breaks between words, wherever the text breaks itself; lines after the first begin with `indent` spaces. The first
-    /// has so many before it already. A word that is too long stays whole.
+    /// Breaks between words, wherever the text breaks itself; lines after the first begin with `indent`
+    /// spaces. The first has so many before it already. A word that is too long stays whole.
     static func lines(_ text: String, indent: Int = 0) -> String {
         var lines: [String] = []
         var line = ""
@@ -29,8 +29,9 @@ enum Wrapping {
         return lines.joined(separator: "\n" + String(repeating: " ", count: indent))
     }
 
-    /// The lines of a report, those that are too long broken between words: what goes on stands two columns further in. A word
-    /// that fits no line stays as it is, and so does a command, which is there to be pasted.
+    /// The lines of a report, those that are too long broken between words: what goes on stands two columns
+    /// further in. A word that fits no line stays as it is, and so does a command, which is there to be
+    /// pasted.
     static func fit(_ report: String, to width: Int, program: String = CommandLine.program) -> String {
         report.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             fit(line: line, to: width, program)
@@ -43,7 +44,8 @@ enum Wrapping {
         let indent = margin + "  "
         // From where on nothing is broken.
         let command =
-            line.firstRange(of: ": \(program) ").map { line.index($0.lowerBound, offsetBy: 2) } ?? line.endIndex
+            line.firstRange(of: ": \(program) ").map { line.index($0.lowerBound, offsetBy: 2) }
+            ?? line.endIndex
         var words = line[margin.endIndex..<command].split(separator: " ", omittingEmptySubsequences: false)
         if command < line.endIndex {
             if words.last?.isEmpty == true { words.removeLast() }

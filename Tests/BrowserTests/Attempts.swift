@@ -640,8 +640,12 @@ extension Attempt {
             "look into the larder's page in a window", "refused", by: [.mirrorOnly, .alone, .asUser],
             """
             const window = open(at.portal + "/")
-            await soon(new Promise(() => {}), "nothing", 300)
-            try { return window.document.title ? "read " + window.document.title : "empty" } catch { return "refused" }
+            // Until its page is there the window is this page's own, and empty.
+            for (let turn = 0; turn < 40; turn++) {
+              await soon(new Promise(() => {}), "nothing", 50)
+              try { if (window.document.title) return "read " + window.document.title } catch { return "refused" }
+            }
+            return "empty"
             """),
         Attempt(
             "have the larder ask a server that it does not have to ask", "refused", by: [.mirrorOnly],

@@ -1,4 +1,5 @@
 import Glibc
+import Synchronization
 import Web
 
 /// A headless browser that reaches loopback and nothing else.
@@ -8,7 +9,8 @@ import Web
 ///     #expect(visit.failures.isEmpty)
 ///     #expect(try visit.text().contains("hello"))
 ///
-/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another.
+/// Each visit has a context of its own, so that no cache, cookie or service worker of one helps another. A browser without
+/// a name, a place or a proxy of its own has nothing that a context does not have anew: it goes from one test to the next.
 final class Chromium {
     struct Viewport {
         var width = 1280
@@ -17,7 +19,8 @@ final class Chromium {
 
     static var isInstalled: Bool { ChromiumProcess.executable != nil }
 
-    private let connection: ChromiumConnection
+    private let lease: ChromiumLease
+    private var connection: ChromiumConnection { lease.connection }
     private let viewport: Viewport
     private let prefersDark: Bool
 
@@ -41,7 +44,9 @@ final class Chromium {
             "--disable-component-update",
             "--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-domain-reliability",
             "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only", "--password-store=basic",
-            "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
+            "--disable-features=MediaRouter,OptimizationHints,Translate,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
+                // Processes that are kept ready for what nobody opens.
+                + "SpareRendererForSitePerProcess,PreloadTopChromeWebUI",
             // The same picture every time.
             "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--force-color-profile=srgb",
             "--font-render-hinting=none",
@@ -60,8 +65,8 @@ final class Chromium {
             arguments.append("--unsafely-treat-insecure-origin-as-secure=\(origins)")
         }
         if getuid() == 0 { arguments.append("--no-sandbox") }
-        connection = ChromiumConnection(try ChromiumProcess(arguments: arguments + ["about:blank"]))
-        try connection.call("Browser.getVersion")
+        let isPlain = names == nil && secureOrigins.isEmpty && proxy == nil
+        lease = try ChromiumLease(arguments + ["about:blank"], isShared: isPlain)
     }
 
     /// Opens a page in a new tab and waits until it has loaded and has been quiet, or until the limit has passed; requests
@@ -91,7 +96,7 @@ final class Chromium {
         guard let session = session["sessionId"]?.string else {
             throw ChromiumError("attaching to a tab", "it has no name")
         }
-        let visit = ChromiumVisit(connection, context: context, target: target, session: session)
+        let visit = ChromiumVisit(lease, context: context, target: target, session: session)
         try visit.prepare(viewport, prefersDark: prefersDark)
         try visit.navigate(to: url, within: limit, quiet: quiet)
         return visit
@@ -103,5 +108,46 @@ final class Chromium {
             throw ChromiumError("making a browser context", "it has no name")
         }
         return context
+    }
+}
+
+/// The use of a browser, by one test at a time: by a `Chromium` and the visits that it opened.
+final class ChromiumLease {
+    let connection: ChromiumConnection
+    private let arguments: [String]
+    private let isShared: Bool
+
+    /// A browser that belongs to nobody now.
+    private struct Idle: @unchecked Sendable {
+        let arguments: [String]
+        // Handed on whole: whoever takes it out of the list is its only user.
+        let connection: ChromiumConnection
+    }
+
+    private static let idle = Mutex<[Idle]>([])
+    /// They end with the tests.
+    private static let ending: Void = { _ = atexit { ChromiumLease.idle.withLock { $0 = [] } } }()
+
+    /// - Parameter isShared: takes one that is there with these arguments, and leaves it for the next.
+    init(_ arguments: [String], isShared: Bool) throws(ChromiumError) {
+        self.arguments = arguments
+        self.isShared = isShared
+        let taken = Self.idle.withLock { idle in
+            idle.firstIndex { isShared && $0.arguments == arguments }.map { idle.remove(at: $0) }
+        }
+        if let taken, (try? taken.connection.call("Browser.getVersion", within: .seconds(5))) != nil {
+            connection = taken.connection
+            return
+        }
+        connection = ChromiumConnection(try ChromiumProcess(arguments: arguments))
+        try connection.call("Browser.getVersion")
+    }
+
+    deinit {
+        guard isShared else { return }
+        _ = Self.ending
+        connection.onEvent = { _, _, _ in }
+        let idle = Idle(arguments: arguments, connection: connection)
+        Self.idle.withLock { $0.append(idle) }
     }
 }

@@ -12,7 +12,8 @@ final class ChromiumVisit {
     /// Uncaught exceptions and what was written by `console.error`, as text.
     private(set) var scriptErrors: [String] = []
 
-    private let connection: ChromiumConnection
+    private let lease: ChromiumLease
+    private var connection: ChromiumConnection { lease.connection }
     private let context: String?
     private let target: String
     private let session: String
@@ -27,13 +28,13 @@ final class ChromiumVisit {
     private var lastActivity = ContinuousClock.now
     private var setUpError: ChromiumError?
 
-    init(_ connection: ChromiumConnection, context: String?, target: String, session: String) {
-        self.connection = connection
+    init(_ lease: ChromiumLease, context: String?, target: String, session: String) {
+        self.lease = lease
         self.context = context
         self.target = target
         self.session = session
         sessions = [session]
-        connection.onEvent = { [weak self] method, parameters, session in
+        lease.connection.onEvent = { [weak self] method, parameters, session in
             guard let self, let session, self.sessions.contains(session) else { return }
             self.take(method, parameters)
         }

@@ -7,10 +7,10 @@ import Web
 /// What the web forbids one site to do to another, a mirror forbids; what the web allows, works.
 @Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"))
 struct WallsTests {
-    /// All, or those that `LARDER_WALLS` names.
+    /// All, or those that `LARDER_WALLS` names, whose attempts are told then with the time that each took.
+    private static let named = getenv("LARDER_WALLS").map { String(cString: $0) }
     private static var settings: [Attempt.Setting] {
-        guard let named = getenv("LARDER_WALLS").map({ String(cString: $0) }) else { return Attempt.Setting.allCases }
-        return named.split(separator: ",").compactMap { Attempt.Setting(rawValue: String($0)) }
+        named?.split(separator: ",").compactMap { Attempt.Setting(rawValue: String($0)) } ?? Attempt.Setting.allCases
     }
 
     @Test(arguments: settings)
@@ -18,6 +18,7 @@ struct WallsTests {
         let trial = try await Trial(setting)
         let rows = try trial.rows()
         let failed = rows.count { !$0.isAsExpected }
+        if Self.named != nil { print(Self.table(rows, setting)) }
         #expect(failed == 0, "\(Self.table(rows, setting))")
     }
 

@@ -67,7 +67,7 @@ import Web
             "me:secret",
             "--insecure", "--exclude", "*.pdf")
         #expect(ending.status == 0, "\(ending)")
-        #expect(ending.output.contains("There is more, but --max-pages 1 was reached; to go on:"))
+        #expect(ending.output.contains("There is more, but the limit of 1 page was reached (--max-pages); to go on:"))
         let line =
             "larder prefetch \(origin.url("/")) --store '\(store)' --robots ignore --user NAME:PASSWORD --insecure "
             + "--exclude '*.pdf' --max-pages 2"

@@ -114,7 +114,7 @@ import Web
                 "/": .verified, "/no.png": .verified, "/bad": .missing, "/two": .leftOut, "/three": .leftOut,
             ])
         let page = try #require(limited.items.first { $0.verdict == .leftOut })
-        #expect(page.detail == "--max-pages 2 was reached")
+        #expect(page.detail == "the limit of 2 pages was reached")
         #expect(page.chain == [origin.url("/")])
         origin.on("/bad", .page("good"))
         _ = try await larder.prefetch([origin.url("/")], options: options)

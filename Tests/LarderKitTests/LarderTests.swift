@@ -1,3 +1,4 @@
+import Check
 import Glibc
 import TestOrigin
 import Testing
@@ -98,7 +99,7 @@ import Web
     ])
     func `an address without a scheme is taken for https, or http on this machine`(given: String, taken: String) throws
     {
-        #expect(try Larder.startURL(given).href == taken)
+        #expect(try WebURL.start(given).href == taken)
     }
 
     @Test func `a call leaves no thread behind`() async {

@@ -135,7 +135,7 @@ import Testing
             isOpenedAsWhole = try await larder.inspect().isSound
         } catch {
             isOpenedAsWhole = false
-            #expect(error.description.contains("larder fsck --repair"), "\(error)")
+            #expect(error.remedy == .repair, "\(error)")
         }
         // A log that is gone took whole visits with it, and nothing shows that they were there.
         #expect(isOpenedAsWhole == (damage == .withoutLog))

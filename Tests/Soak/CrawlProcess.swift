@@ -25,13 +25,14 @@ struct CrawlProcess {
         let began = clock.now
         let next = Atomic(0)
         plan.progress = { progress in
-            guard progress.done >= next.load(ordering: .relaxed) else { return }
-            next.store(progress.done + 2000, ordering: .relaxed)
-            Self.tell(progress.done, after: clock.now - began)
+            let done = progress.pages.done + progress.requisites.done
+            guard done >= next.load(ordering: .relaxed) else { return }
+            next.store(done + 2000, ordering: .relaxed)
+            Self.tell(done, after: clock.now - began)
         }
         let report = try Crawl(plan, interruption: Interruption()).run()
         Self.tell(report.pages, after: clock.now - began)
-        for missing in report.missing { Soak.say("missing \(missing.url.href) \(missing.failure)") }
+        for missing in report.missing { Soak.say("missing \(missing.url) \(missing.failure)") }
         Soak.say(
             "pages \(report.pages) requisites \(report.requisites) requests \(report.requests)",
             "published \(report.isPublished) continued \(report.isContinued)")

@@ -329,13 +329,13 @@ extension FrontierCore {
     mutating func loseSilentHosts() -> [UInt32] {
         let time = options.patience.map { "\($0 / .seconds(1)) s" } ?? ""
         let failure = FetchFailure(
-            .timeout, "nothing was answered, and for \(time) (--patience) all else was done")
+            .timeout, "nothing was answered, and for \(time) all else was done")
         var lost: [UInt32] = []
         for number in records.indices
         where isOpen(records[number].state) && isSilent(Int(records[number].host)) {
             if records[number].state == .queued { changeQueued(of: Int(records[number].host), by: -1) }
             lost.append(UInt32(number))
-            fail(UInt32(number), .fetch(failure))
+            fail(UInt32(number), .outwaited(failure))
         }
         return lost
     }

@@ -284,7 +284,7 @@ final class Exchange {
 
     static let withheld = Answer.text(
         403,
-        "This was fetched with credentials, and is not shown to other machines; larder serve --show-private shows it.\n",
+        "This was fetched with credentials, and is not shown to other machines; to show it: larder help serve\n",
         fields: [("Cache-Control", "no-store")])
 
     /// The same for what is held and what is not, so that nobody learns which it is. To a page from elsewhere

@@ -57,7 +57,8 @@ struct Portal {
         }
         guard let address = layout.address(of: url, in: visit) else {
             return .text(
-                404, "Earlier visits are shown where each origin has a name of its own: without --at-root.\n",
+                404,
+                "Earlier visits are shown where each origin has a name of its own: not where a site is at the root.\n",
                 fields: fields)
         }
         return .redirect(to: address, fields: fields)

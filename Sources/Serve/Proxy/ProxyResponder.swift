@@ -80,7 +80,7 @@ final class ProxyResponder: Responder {
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
         else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
         guard options.ports?.contains(port) ?? true else {
-            let text = "Clients are not connected to port \(port); larder proxy --connect-port \(port) allows it.\n"
+            let text = "Clients are not connected to port \(port); to allow it: larder help proxy\n"
             return .refused(Reply(answer: .text(403, text)))
         }
         guard options.leavesUntouched(url.host) else {

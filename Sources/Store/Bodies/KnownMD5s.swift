@@ -1,6 +1,7 @@
 package import Digest
 
-/// The MD5s of held bodies: those that the store keeps, and those that are computed here, for the store to keep.
+/// The MD5s of held bodies: those that the store keeps, and those that are computed here, for the store to
+/// keep.
 package struct KnownMD5s {
     private let reader: StoreReader
     /// By the SHA-256 of the body.
@@ -14,7 +15,8 @@ package struct KnownMD5s {
         room = byteCount
     }
 
-    /// Nil for a body that is gone from the database, or that there is no room for. Fails when its file cannot be read.
+    /// Nil for a body that is gone from the database, or that there is no room for. Fails when its file
+    /// cannot be read.
     package mutating func md5(of body: StoredBody) throws(StoreError) -> Digest? {
         if let known = computed[body.sha256] { return known.md5 }
         guard body.md5 != nil || body.byteCount <= room else { return nil }
@@ -26,8 +28,8 @@ package struct KnownMD5s {
         return md5
     }
 
-    /// Keeps what was computed, where this user may write and nobody else does just now: it saves time and nothing else,
-    /// so that what hinders it is no failure.
+    /// Keeps what was computed, where this user may write and nobody else does just now: it saves time and
+    /// nothing else, so that what hinders it is no failure.
     package func keep(in folder: StoreFolder) throws(StoreError) {
         guard !computed.isEmpty else { return }
         do throws(StoreError) {

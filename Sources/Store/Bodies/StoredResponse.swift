@@ -175,8 +175,8 @@ package struct RequestKey: Hashable, Sendable {
         text = isPlain ? "" : "\(method) \(DigestStream.digest(.md5, of: body).hex)"
     }
 
-    /// The same for a body whose type tells what makes no difference in it: the order of the members and the space of
-    /// JSON, and the boundary of a form's parts, which is drawn anew each time.
+    /// The same for a body whose type tells what makes no difference in it: the order of the members and the
+    /// space of JSON, and the boundary of a form's parts, which is drawn anew each time.
     package init(method: String, body: Span<UInt8>, type: MediaType?) {
         guard let type, let plain = RecordedBody.canonical(body, type) else {
             self.init(method: method, body: body)

@@ -229,7 +229,8 @@ extension WebURL {
         WebURL(beforeTarget + path + (query.map { "?" + $0 } ?? ""))
     }
 
-    /// The same with the parameters of its query in the order of their bytes; nil where there are fewer than two.
+    /// The same with the parameters of its query in the order of their bytes; nil where there are fewer than
+    /// two.
     fileprivate var withSortedQuery: WebURL? {
         let parameters = query?.utf8.split(separator: 0x26).map { Array($0) } ?? []
         guard parameters.count > 1 else { return nil }

@@ -72,8 +72,8 @@ extension String {
 }
 
 extension String {
-    /// On one line, with nothing in it that a terminal obeys: what comes from outside may not write lines of its own into a log,
-    /// where some have a meaning, nor hide what stands there.
+    /// On one line, with nothing in it that a terminal obeys: what comes from outside may not write lines of
+    /// its own into a log, where some have a meaning, nor hide what stands there.
     package var visible: String {
         if utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7f }) { return self }
         return escaping { scalar in
@@ -88,7 +88,8 @@ extension String {
         }
     }
 
-    /// With some scalars written otherwise. By scalars, since a carriage return and a line feed are one `Character`.
+    /// With some scalars written otherwise. By scalars, since a carriage return and a line feed are one
+    /// `Character`.
     package func escaping(_ replacement: (Unicode.Scalar) -> String?) -> String {
         var result = ""
         result.reserveCapacity(utf8.count)

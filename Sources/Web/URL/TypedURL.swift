@@ -20,11 +20,13 @@ extension WebURL {
         }
         guard url.isHTTP else {
             throw URLMistake(
-                "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/")
+                "\(text) cannot be prefetched: only http and https can; name a page such as https://example.com/"
+            )
         }
         guard !url.hasCredentials else {
             throw URLMistake(
-                "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them")
+                "the address of \(url.host) has a user name or a password in it: leave them out, nothing may keep them"
+            )
         }
         return url.key
     }

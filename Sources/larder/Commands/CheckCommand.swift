@@ -10,14 +10,17 @@ enum CheckCommand {
             let outputs = try CheckOutputs(arguments)
             let watch = try Watch(arguments, terminal)
             let report =
-                arguments.has(.offline) ? try await offline(arguments, watch) : try await bundles(arguments, watch)
+                arguments.has(.offline)
+                ? try await offline(arguments, watch) : try await bundles(arguments, watch)
             return try outputs.write(report, terminal)
         }
     }
 
     private static func offline(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence] where arguments.has(option) {
-            throw UsageError("\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
+        for option in [Option.held, .live, .folder, .base, .format, .release, .evidence]
+        where arguments.has(option) {
+            throw UsageError(
+                "\(option.name) says where to look for a manifest's bundles: --offline takes a site alone")
         }
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
@@ -31,7 +34,9 @@ enum CheckCommand {
     }
 
     private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
-        guard !arguments.has(.quick) else { throw UsageError("--quick goes with --offline: give both, or neither") }
+        guard !arguments.has(.quick) else {
+            throw UsageError("--quick goes with --offline: give both, or neither")
+        }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
         options.format = arguments.text(.format)
@@ -60,7 +65,9 @@ extension Arguments {
                 let name = text.hasPrefix("name=") ? text.dropFirst("name=".count) : nil
                 if text == "etag" {
                     evidence.append(.entityTags)
-                } else if let algorithm = name.flatMap({ CheckOptions.Evidence.Algorithm(rawValue: String($0)) }) {
+                } else if let algorithm = name.flatMap({
+                    CheckOptions.Evidence.Algorithm(rawValue: String($0))
+                }) {
                     evidence.append(.names(algorithm))
                 } else {
                     let names = CheckOptions.Evidence.Algorithm.allCases.map { "name=\($0.rawValue)" }
@@ -79,7 +86,8 @@ extension Arguments {
             for name in text.utf8.split(separator: UInt8(ascii: ",")).map({ String(Substring($0)) }) {
                 guard let verdict = CheckReport.Verdict(rawValue: name), verdict != .verified else {
                     let names = CheckReport.Verdict.allCases.filter { $0 != .verified }.map(\.rawValue)
-                    throw UsageError("--fail-on wants some of \(names.joined(separator: ",")), not \"\(name)\"")
+                    throw UsageError(
+                        "--fail-on wants some of \(names.joined(separator: ",")), not \"\(name)\"")
                 }
                 verdicts.insert(verdict)
             }
@@ -107,7 +115,8 @@ struct CheckOutputs {
             guard let format = ReportFormat(rawValue: name) else {
                 let names = ReportFormat.allCases.map(\.rawValue)
                 let close = Spelling.closest(to: name, among: names).map { "; did you mean \($0)?" } ?? ""
-                throw UsageError("--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
+                throw UsageError(
+                    "--report wants one of \(names.joined(separator: ", ")), not \"\(name)\"\(close)")
             }
             guard file != "" else {
                 throw UsageError("--report \(name)= wants a file: --report \(name)=report.\(name)")
@@ -117,7 +126,8 @@ struct CheckOutputs {
         if arguments.has(.json) { outputs.append(Output(format: .json, file: nil)) }
         let printed = outputs.filter { $0.file == nil }
         guard printed.count <= 1 else {
-            throw UsageError("only one report can be printed: give the others a file, such as --report junit=junit.xml")
+            throw UsageError(
+                "only one report can be printed: give the others a file, such as --report junit=junit.xml")
         }
         // Whoever reads a log wants to see what happened.
         if printed.isEmpty { outputs.append(Output(format: .text, file: nil)) }
@@ -127,7 +137,11 @@ struct CheckOutputs {
     func write(_ report: CheckReport, _ terminal: Terminal) throws(SystemError) -> ExitStatus {
         for output in outputs {
             let text = report.text(as: output.format)
-            if let file = output.file { try WholeFile.write(text + "\n", to: file) } else { terminal.say(text) }
+            if let file = output.file {
+                try WholeFile.write(text + "\n", to: file)
+            } else {
+                terminal.say(text)
+            }
         }
         return report.isClean ? .done : .incomplete
     }

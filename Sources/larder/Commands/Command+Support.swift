@@ -66,15 +66,28 @@ extension Terminal {
     }
 }
 
-extension LarderError.Remedy {
+extension Remedy {
     /// What a person types.
-    fileprivate var options: String {
+    var options: String {
         switch self {
         case .larder: Option.store.name
+        case .repair: CommandLine.shown(["fsck", Option.repair.name])
         case .base: "\(Option.base.name) URL"
+        case .format(let form): "\(Option.format.name) \(form)"
         case .root: "\(Option.atRoot.name) SITE"
+        case .port: Option.port.name
+        case .address: Option.listen.name
         case .proxyLogin: "\(Option.proxyUser.name) USER:PASSWORD"
         case .pinKind(let kinds): kinds.map { "--\($0.rawValue)" }.joined(separator: " or ")
+        case .maxPages: Option.maxPages.name
+        case .maxBytes: Option.maxBytes.name
+        case .maxTime: Option.maxTime.name
+        case .depth: Option.depth.name
+        case .nofollow: "\(Option.nofollow.name) ignore"
+        case .patience: Option.patience.name
         }
     }
+
+    /// In brackets behind what is told of something that did not come.
+    static func hint(_ remedy: Remedy?) -> String { remedy.map { " (\($0.options))" } ?? "" }
 }

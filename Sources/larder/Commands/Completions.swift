@@ -47,7 +47,9 @@ enum Completions {
     private static func named(_ isWanted: (String) -> Bool) -> [String] {
         var names: [String] = []
         for option in CommandEntry.all.flatMap(\.options) {
-            if let value = option.value, isWanted(value), !names.contains(option.name) { names.append(option.name) }
+            if let value = option.value, isWanted(value), !names.contains(option.name) {
+                names.append(option.name)
+            }
         }
         return names.sorted()
     }
@@ -58,7 +60,8 @@ enum Completions {
             lines.append("        '\(entry.name):\(quoted(entry.summary, colons: false))'")
         }
         lines += [
-            "    )", "    if (( CURRENT == 2 )); then", "        _describe command commands", "        return",
+            "    )", "    if (( CURRENT == 2 )); then", "        _describe command commands",
+            "        return",
             "    fi",
             "    case $words[2] in",
         ]
@@ -96,7 +99,8 @@ enum Completions {
         var lines = ["# fish completion for larder", "complete -c larder -f"]
         for entry in CommandEntry.all {
             lines.append(
-                "complete -c larder -n __fish_use_subcommand -a \(entry.name) -d '\(fishQuoted(entry.summary))'")
+                "complete -c larder -n __fish_use_subcommand -a \(entry.name) -d '\(fishQuoted(entry.summary))'"
+            )
             for option in options(of: entry) {
                 let value = option.value.map { ["FILE", "DIR"].contains($0) ? " -r -F" : " -x" } ?? ""
                 lines.append(

@@ -43,10 +43,13 @@ enum ConfigCommand {
 
     private static func text(of report: ConfigReport) -> String {
         var lines = report.files.map { "\($0.path): \($0.state)" }
-        if report.settings.isEmpty { lines.append("Nothing is set: what larder help COMMAND tells as default holds") }
+        if report.settings.isEmpty {
+            lines.append("Nothing is set: what larder help COMMAND tells as default holds")
+        }
         var told: [String] = []
         for setting in report.settings {
-            let value = setting.values?.joined(separator: ", ") ?? (setting.source == "default" ? "-" : "(not shown)")
+            let value =
+                setting.values?.joined(separator: ", ") ?? (setting.source == "default" ? "-" : "(not shown)")
             let text = "\(setting.option.padded(18)) \(value)  (\(setting.source))"
             // What is set for all commands is told once.
             let owners = report.settings.filter { $0.option == setting.option && $0.source == setting.source }
@@ -65,7 +68,8 @@ enum ScheduleCommand {
         await terminal.attempt {
             let hour = try arguments.number(.hour, in: 0...23)
             let command = CommandLine.shown(
-                ["update"] + arguments.operands + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
+                ["update"] + arguments.operands
+                    + (arguments.text(.store).map { ["--store", whole($0)] } ?? []),
                 program: CommandLine.ownPath)
             terminal.say(text(hour: hour, command))
             return .done

@@ -33,7 +33,9 @@ enum DemoCommand {
     }
 
     /// Leaves nothing behind, however it ends.
-    private static func show(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws -> ExitStatus {
+    private static func show(_ port: UInt16, _ arguments: Arguments, _ terminal: Terminal) async throws
+        -> ExitStatus
+    {
         let folder = try Folder.makeTemporary(named: "larder-demo")
         defer { Folder.remove(folder) }
         let larder = Larder(at: folder + "/larder")
@@ -45,7 +47,8 @@ enum DemoCommand {
                 + "\(Wording.count(report.requisites, "requisite")), "
                 + "\(Wording.bytes(report.wireByteCount)) in \(Wording.time(report.elapsed))")
         let last = try await larder.preload(origin + DemoSite.manifestPath)
-        terminal.say("7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
+        terminal.say(
+            "7. The site is down again: the bundles of \(last.sinceDate ?? "before") are still there")
 
         let check = try await checkBundle(larder, origin: origin)
         // What was stopped on the way has nothing to say of the bundles.

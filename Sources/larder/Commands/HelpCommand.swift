@@ -52,7 +52,10 @@ enum HelpCommand {
     static func text(of entry: CommandEntry) -> String {
         var lines = [Wrapping.lines("larder \(entry.name): \(entry.summary)"), "", "Examples"]
         lines += entry.examples.map { "  \($0)" }
-        lines += ["", "Usage", "  larder \(entry.name)\(entry.operands.isEmpty ? "" : " " + entry.operands) [OPTIONS]"]
+        lines += [
+            "", "Usage",
+            "  larder \(entry.name)\(entry.operands.isEmpty ? "" : " " + entry.operands) [OPTIONS]",
+        ]
         if !entry.options.isEmpty {
             let names = entry.options.map(\.title)
             let width = (names.map(\.utf8.count).max() ?? 0) + 2
@@ -63,7 +66,8 @@ enum HelpCommand {
                     let standard = option.standard.map { " (default: \($0))" } ?? ""
                     let repeats = option.repeats ? "; may be given several times" : ""
                     lines.append(
-                        "  " + name.padded(width) + Wrapping.lines(option.help + repeats + standard, indent: width + 2))
+                        "  " + name.padded(width)
+                            + Wrapping.lines(option.help + repeats + standard, indent: width + 2))
                 }
             }
         }

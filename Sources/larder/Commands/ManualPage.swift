@@ -4,12 +4,17 @@ internal import LarderKit
 enum ManualPage {
     /// `larder(1)`.
     static var overview: String {
-        var lines = [heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpCommand.promise))", ".SH SYNOPSIS"]
+        var lines = [
+            heading("LARDER"), ".SH NAME", "larder \\- \(escaped(HelpCommand.promise))", ".SH SYNOPSIS",
+        ]
         lines += [".B larder", "COMMAND [OPTIONS]", ".SH COMMANDS"]
         for group in CommandEntry.Group.allCases {
             lines.append(".SS " + escaped(group.rawValue))
             for entry in group.members {
-                lines += [".TP", "\\fB\(escaped(entry.name))\\fR \(escaped(entry.operands))", escaped(entry.summary)]
+                lines += [
+                    ".TP", "\\fB\(escaped(entry.name))\\fR \(escaped(entry.operands))",
+                    escaped(entry.summary),
+                ]
             }
         }
         lines += [".SH EXIT STATUS", escaped(HelpCommand.exitStatus), ".SH ENVIRONMENT"]
@@ -37,7 +42,8 @@ enum ManualPage {
                 let value = option.value.map { " \\fI\(escaped($0))\\fR" } ?? ""
                 lines += [
                     ".TP",
-                    (option.short.map { "\\fB\(escaped($0))\\fR, " } ?? "") + "\\fB\(escaped(option.name))\\fR\(value)",
+                    (option.short.map { "\\fB\(escaped($0))\\fR, " } ?? "")
+                        + "\\fB\(escaped(option.name))\\fR\(value)",
                     escaped(help(of: option)),
                 ]
             }
@@ -60,7 +66,10 @@ enum ManualPage {
         ("NO_COLOR", "no colours, where it is set and not empty"),
         ("BROWSER", "what larder open shows a site with, in place of the desktop's browser"),
         ("XDG_DATA_HOME", "where larder/ is looked for otherwise; ~/.local/share when it is not set"),
-        ("http_proxy, https_proxy, no_proxy", "the proxies that are gone through, and the hosts that are not"),
+        (
+            "http_proxy, https_proxy, no_proxy",
+            "the proxies that are gone through, and the hosts that are not"
+        ),
     ]
 
     static let files = [
@@ -77,7 +86,8 @@ enum ManualPage {
         ".TH \(title) 1 \"\" \"larder \(Larder.version)\" \"Larder\""
     }
 
-    /// A backslash begins a request, as do a period and an apostrophe at a line's start; a minus would be a hyphen.
+    /// A backslash begins a request, as do a period and an apostrophe at a line's start; a minus would be a
+    /// hyphen.
     private static func escaped(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             let plain = line.replacing("\\", with: "\\e").replacing("-", with: "\\-")

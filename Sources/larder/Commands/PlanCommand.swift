@@ -48,11 +48,13 @@ enum PlanCommand {
         }
         for trap in report.traps { lines.append("  looks like \(trap)") }
         if report.refusedByRobots > 0 {
-            lines.append("  \(Wording.count(report.refusedByRobots, "page")) refused by robots.txt, and not counted")
+            lines.append(
+                "  \(Wording.count(report.refusedByRobots, "page")) refused by robots.txt, and not counted")
         }
         if let delay = report.crawlDelay { lines.append("  robots.txt asks for \(delay) s between requests") }
         if report.isSampleTooSmall {
-            lines.append("  too many lists of pages were not looked at to say how many more: --sample 600 tells more")
+            lines.append(
+                "  too many lists of pages were not looked at to say how many more: --sample 600 tells more")
         } else if report.pages.high == nil {
             lines.append("  no end in sight: limit it with --depth, --max-pages, --exclude or --scope path")
         }
@@ -60,21 +62,21 @@ enum PlanCommand {
         return lines.joined(separator: "\n")
     }
 
-    private static func range(_ bounds: PlanReport.Bounds, _ text: (Int) -> String) -> String {
+    private static func range(_ bounds: PlanEstimate.Bounds, _ text: (Int) -> String) -> String {
         guard let high = bounds.high else { return "\(text(bounds.low)) or more" }
         let (least, most) = (text(bounds.low), text(high))
         return least == most ? least : "\(least) to \(most)"
     }
 
-    private static func pages(_ bounds: PlanReport.Bounds) -> String {
+    private static func pages(_ bounds: PlanEstimate.Bounds) -> String {
         bounds.low == 1 && bounds.high == 1 ? "page" : "pages"
     }
 
-    private static func count(_ bounds: PlanReport.Bounds) -> String { range(bounds, Wording.grouped) }
+    private static func count(_ bounds: PlanEstimate.Bounds) -> String { range(bounds, Wording.grouped) }
 
-    private static func bytes(_ bounds: PlanReport.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
+    private static func bytes(_ bounds: PlanEstimate.Bounds) -> String { range(bounds) { Wording.bytes($0) } }
 
-    private static func time(_ bounds: PlanReport.Bounds) -> String {
+    private static func time(_ bounds: PlanEstimate.Bounds) -> String {
         range(bounds) { Wording.time(.seconds($0)) }
     }
 }
@@ -96,23 +98,26 @@ enum ExplainCommand {
         lines.append(report.heldStatus.map { "  held, with status \($0)" } ?? "  not held")
         for site in report.sites {
             lines.append("  in \(site.name)")
-            lines.append("    as a page: \(site.asPage)")
+            lines.append("    as a page: \(site.asPage)\(Remedy.hint(site.remedy))")
             if site.isPageFollowed, let robots = site.robots { lines.append("    robots.txt: \(robots)") }
             lines.append("    as what a page needs: \(site.asRequisite)")
         }
         if report.sites.isEmpty {
-            lines.append("  the larder holds no site; what would be fetched is told by: \(arguments.command("plan"))")
+            lines.append(
+                "  the larder holds no site; what would be fetched is told by: \(arguments.command("plan"))")
         }
         if !report.chain.isEmpty { lines.append("  found by way of") }
         for (depth, href) in report.chain.enumerated() {
             lines.append("    " + String(repeating: "  ", count: min(depth, 8)) + href)
         }
         if !report.linkedFrom.isEmpty {
-            lines.append("  linked from \(Wording.count(report.linkedFrom.count, "address", plural: "addresses"))")
+            lines.append(
+                "  linked from \(Wording.count(report.linkedFrom.count, "address", plural: "addresses"))")
             lines += report.linkedFrom.prefix(mostShown).map { "    \($0)" }
             if report.linkedFrom.count > mostShown {
                 lines.append(
-                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (--json lists them)")
+                    "    and \(Wording.grouped(report.linkedFrom.count - mostShown)) more (--json lists them)"
+                )
             }
         }
         return lines.joined(separator: "\n")

@@ -12,7 +12,8 @@ enum PrefetchCommand {
             let manifest = try manifest(arguments)
             let report = try await watch.during(again: arguments.again) {
                 if let manifest {
-                    try await larder.prefetch(manifest: manifest, base: arguments.text(.base), options: options)
+                    try await larder.prefetch(
+                        manifest: manifest, base: arguments.text(.base), options: options)
                 } else {
                     try await larder.prefetch(arguments.operands, options: options)
                 }
@@ -30,14 +31,17 @@ enum PrefetchCommand {
         return options
     }
 
-    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what is said to be.
+    /// The manifest that is named in place of addresses: a file that is there, what ends as one does, or what
+    /// is said to be.
     private static func manifest(_ arguments: Arguments) throws(UsageError) -> String? {
         let manifests =
             arguments.has(.manifest)
-            ? arguments.operands : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
+            ? arguments.operands
+            : arguments.operands.filter { $0.hasSuffix(".json") || WholeFile.isThere($0) }
         guard let manifest = manifests.first else { return nil }
         guard arguments.operands.count == 1 else {
-            throw UsageError("larder prefetch takes one manifest, or addresses, not both: run it once for each")
+            throw UsageError(
+                "larder prefetch takes one manifest, or addresses, not both: run it once for each")
         }
         return manifest
     }
@@ -76,8 +80,10 @@ enum PrefetchCommand {
                 report.missing.first.map { "\($0.url): \($0.reason)" }
                 ?? report.skipped.first.map { "\($0.url): \($0.reason)" } ?? "no start URL was reached"
             let kept =
-                report.missing.contains(where: \.isKeptFromBefore) ? "; what was held before is shown as before" : ""
-            terminal.fail("nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
+                report.missing.contains(where: \.isKeptFromBefore)
+                ? "; what was held before is shown as before" : ""
+            terminal.fail(
+                "nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
         for session in report.lostSessions {
@@ -123,7 +129,8 @@ enum UpdateCommand {
             } else if reports.isEmpty {
                 terminal.say("The larder holds no site; stock one with: larder prefetch URL")
             } else {
-                terminal.report(reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
+                terminal.report(
+                    reports.map { PrefetchSummary.text(of: $0, arguments) }.joined(separator: "\n"))
             }
             let status = reports.reduce(ExitStatus.done) {
                 PrefetchCommand.worse(
@@ -164,10 +171,12 @@ enum PrefetchSummary {
         lines += list(missing.filter { !$0.isRequisite && $0.isGone }, "dead in the site itself")
         let needed = report.skipped.count { $0.isRequisite && $0.isOverLimit }
         if needed > 0, let limit = report.limit {
-            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)")
+            let hint = Remedy.hint(report.remedy)
+            lines.append("  \(Wording.grouped(needed)) not fetched that pages need offline: \(limit)\(hint)")
         }
         for session in report.lostSessions {
-            lines.append("  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
+            lines.append(
+                "  \(session.origin) was asked no more: the session ended, and its pages led to a login:")
             lines.append("    \(session.login)")
         }
         if report.unansweredMisses > 0 {
@@ -178,14 +187,15 @@ enum PrefetchSummary {
         }
         for trap in report.traps.prefix(mostShown) { lines.append("  stopped \(trap)") }
         if report.traps.count > mostShown {
-            lines.append("  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
+            lines.append(
+                "  and \(Wording.count(report.traps.count - mostShown, "trap")) more (--json lists them)")
         }
         lines += skipped(report)
         if report.isInterrupted {
             lines.append("Interrupted; to go on: \(arguments.again)")
         } else if report.isPublished {
             if let limit = report.limit {
-                lines.append("There is more, but \(limit); to go on:")
+                lines.append("There is more, but \(limit)\(Remedy.hint(report.remedy)); to go on:")
                 let changes = report.maxPages.map { [Option.maxPages.name: "\($0 * 2)"] } ?? [:]
                 lines.append("  \(arguments.again(with: changes))")
             }
@@ -198,7 +208,7 @@ enum PrefetchSummary {
     }
 
     /// Each by itself where there are few; else by host and reason, the commonest first.
-    private static func list(_ missing: [PrefetchReport.Missing], _ word: String) -> [String] {
+    private static func list(_ missing: [CrawlReport.Missing], _ word: String) -> [String] {
         guard !missing.isEmpty else { return [] }
         let heading = "  \(Wording.grouped(missing.count)) \(word):"
         if missing.count <= mostShown { return [heading] + missing.flatMap { text(of: $0) } }
@@ -206,7 +216,8 @@ enum PrefetchSummary {
         var lines = [heading]
         for group in groups.prefix(mostShown) {
             let first = group.count == 1 ? "" : "such as "
-            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)")
+            let hint = Remedy.hint(group.first.remedy)
+            lines.append("    \(Wording.grouped(group.count)) at \(group.host): \(group.reason)\(hint)")
             lines.append("      \(first)\(group.first.url)")
             if !group.first.chain.isEmpty { lines.append("      by way of \(way(group.first.chain))") }
         }
@@ -216,8 +227,8 @@ enum PrefetchSummary {
         return lines
     }
 
-    private static func text(of item: PrefetchReport.Missing) -> [String] {
-        let line = "    \(item.url): \(item.reason)"
+    private static func text(of item: CrawlReport.Missing) -> [String] {
+        let line = "    \(item.url): \(item.reason)\(Remedy.hint(item.remedy))"
         return item.chain.isEmpty ? [line] : [line, "      by way of \(way(item.chain))"]
     }
 
@@ -241,7 +252,8 @@ enum PrefetchSummary {
                     + Wording.bytes(host.byteCount))
         }
         if report.hosts.count > mostShown {
-            lines.append("    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
+            lines.append(
+                "    and \(Wording.grouped(report.hosts.count - mostShown)) more (--json lists them)")
         }
         return lines
     }
@@ -250,12 +262,16 @@ enum PrefetchSummary {
     private static func skipped(_ report: PrefetchReport) -> [String] {
         guard !report.skipped.isEmpty else { return [] }
         var counts: [String: Int] = [:]
-        for skipped in report.skipped { counts[skipped.reason, default: 0] += 1 }
+        for skipped in report.skipped {
+            counts[skipped.reason + Remedy.hint(skipped.remedy), default: 0] += 1
+        }
         let reasons = counts.sorted { $0.value != $1.value ? $0.value > $1.value : $0.key < $1.key }
         let count = Wording.count(report.skipped.count, "link")
         if reasons.count == 1 { return ["  \(count) not followed, \(reasons[0].key) (--json lists them)"] }
         var lines = ["  \(count) not followed (--json lists them):"]
-        for (reason, count) in reasons.prefix(mostShown) { lines.append("    \(Wording.grouped(count)) \(reason)") }
+        for (reason, count) in reasons.prefix(mostShown) {
+            lines.append("    \(Wording.grouped(count)) \(reason)")
+        }
         let rest = reasons.dropFirst(mostShown).reduce(0) { $0 + $1.value }
         if rest > 0 { lines.append("    \(Wording.grouped(rest)) for other reasons") }
         return lines
@@ -266,11 +282,11 @@ enum PrefetchSummary {
 struct MissingGroup: Equatable {
     let host: String
     let reason: String
-    let first: PrefetchReport.Missing
+    let first: CrawlReport.Missing
     var count: Int
 
     /// The commonest first.
-    static func groups(of missing: [PrefetchReport.Missing]) -> [MissingGroup] {
+    static func groups(of missing: [CrawlReport.Missing]) -> [MissingGroup] {
         var groups: [MissingGroup] = []
         var places: [String: Int] = [:]
         for item in missing {
@@ -293,6 +309,7 @@ struct MissingGroup: Equatable {
         let bytes = Array(url.utf8)
         let start = bytes.firstRange(of: Array("://".utf8))?.upperBound ?? 0
         return String(
-            decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }, as: UTF8.self)
+            decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") },
+            as: UTF8.self)
     }
 }

@@ -96,7 +96,9 @@ enum PreloadCommand {
             lines.append("\(report.manifest): \(report.manifestFailure ?? "\(bundles), \(counts(report))")")
         }
         if report.outcome == .refused, let failure = report.manifestFailure { lines.append("  \(failure)") }
-        if report.requisites > 0 { lines.append("  \(Wording.count(report.requisites, "requisite")) came along") }
+        if report.requisites > 0 {
+            lines.append("  \(Wording.count(report.requisites, "requisite")) came along")
+        }
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
         lines += list(report.refused, "refused")
         lines += list(report.missing, "not to be had")

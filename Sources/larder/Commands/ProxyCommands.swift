@@ -98,7 +98,8 @@ enum RecordCommand {
         if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
     }
 
-    /// The command's exit status, or 128 and the signal that ended it, as shells have it; nil when it did not start.
+    /// The command's exit status, or 128 and the signal that ended it, as shells have it; nil when it did not
+    /// start.
     private static func run(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
     ) -> Int32? {
@@ -119,7 +120,8 @@ enum RecordCommand {
         var child: pid_t = 0
         let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
-            terminal.fail("cannot run \(words[0]): \(SystemError.text(of: code)); check its name, and put -- before it")
+            terminal.fail(
+                "cannot run \(words[0]): \(SystemError.text(of: code)); check its name, and put -- before it")
             return nil
         }
         // A terminal tells both of Ctrl-C; what is sent to larder alone is passed on.
@@ -132,7 +134,8 @@ enum RecordCommand {
     }
 }
 
-/// A folder with the files by which programs are told to trust a proxy's authority; gone when the command has ended.
+/// A folder with the files by which programs are told to trust a proxy's authority; gone when the command has
+/// ended.
 struct TrustFolder {
     private let path: String
     private var certificate: String { path + "/larder-ca.pem" }
@@ -152,7 +155,8 @@ struct TrustFolder {
             // Programs that change their user read it too; nothing in it is secret.
             chmod(path, 0o755)
             try WholeFile.replace(certificate, with: authority.certificate, mode: 0o644)
-            let system = Self.systemBundles.lazy.compactMap { try? WholeFile.read($0, atMost: 16 << 20) }.first ?? []
+            let system =
+                Self.systemBundles.lazy.compactMap { try? WholeFile.read($0, atMost: 16 << 20) }.first ?? []
             let all = String(decoding: system, as: UTF8.self) + "\n" + authority.certificate
             try WholeFile.replace(bundle, with: all, mode: 0o644)
             let own = getenv("HOME").flatMap {
@@ -160,7 +164,8 @@ struct TrustFolder {
             }
             let rules = own.map { String(decoding: $0, as: UTF8.self) + "\n" } ?? ""
             try WholeFile.replace(path + "/wgetrc", with: rules + "ca_certificate = \(bundle)\n", mode: 0o644)
-            try WholeFile.replace(path + "/apt.conf", with: "Acquire::https::CAInfo \"\(bundle)\";\n", mode: 0o644)
+            try WholeFile.replace(
+                path + "/apt.conf", with: "Acquire::https::CAInfo \"\(bundle)\";\n", mode: 0o644)
         } catch {
             remove()
             throw error
@@ -189,7 +194,8 @@ struct TrustFolder {
             values[name.uppercased()] = "http://127.0.0.1:\(port)"
         }
         for name in [
-            "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "CARGO_HTTP_CAINFO",
+            "SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT",
+            "CARGO_HTTP_CAINFO",
             "AWS_CA_BUNDLE", "npm_config_cafile",
         ] {
             values[name] = bundle

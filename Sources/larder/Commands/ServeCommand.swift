@@ -14,7 +14,9 @@ enum ServeCommand {
             let mark = ServerMark(port: UInt16(service.port))
             let stop = Signals.shared.first()
             terminal.say("The larder is at \(service.address) (Ctrl-C stops)")
-            if let port = service.proxyPort { terminal.say("Programs find its proxy at http://localhost:\(port)") }
+            if let port = service.proxyPort {
+                terminal.say("Programs find its proxy at http://localhost:\(port)")
+            }
             if service.isExposed { terminal.say(exposure(of: service)) }
             let preloading = try preloading(arguments, larder, terminal)
             await stop.requested()
@@ -59,8 +61,8 @@ enum ServeCommand {
 
     // MARK: - Preloading
 
-    /// Asks the manifests now, at every SIGHUP, and as often as is wanted. What it brings in is shown by the server as soon as
-    /// it is published.
+    /// Asks the manifests now, at every SIGHUP, and as often as is wanted. What it brings in is shown by the
+    /// server as soon as it is published.
     private static func preloading(
         _ arguments: Arguments, _ larder: Larder, _ terminal: Terminal
     ) throws(UsageError) -> Task<Void, Never>? {
@@ -127,11 +129,14 @@ enum OpenCommand {
         }
     }
 
-    /// What went wrong; nil when the server is there. It outlives this command, so that nobody has to keep a terminal for it.
+    /// What went wrong; nil when the server is there. It outlives this command, so that nobody has to keep a
+    /// terminal for it.
     private static func start(_ larder: Larder, _ port: UInt16) -> String? {
         let line = Program.startDetached(["serve", "--port", "\(port)", "--store", larder.path])
         let mark = "larder: "
-        guard let line else { return "the server does not start; to see why: \(CommandLine.shown(["serve"]))" }
+        guard let line else {
+            return "the server does not start; to see why: \(CommandLine.shown(["serve"]))"
+        }
         return line.hasPrefix(mark) ? String(line.dropFirst(mark.count)) : nil
     }
 
@@ -163,8 +168,9 @@ enum OpenCommand {
     }
 }
 
-/// By which a server of this user's is found by its port: a lock on a file, which the kernel lets go of when the server ends,
-/// however it ends. Nothing has to be cleaned up, and no number of a process is written down that another may have by then.
+/// By which a server of this user's is found by its port: a lock on a file, which the kernel lets go of when
+/// the server ends, however it ends. Nothing has to be cleaned up, and no number of a process is written down
+/// that another may have by then.
 final class ServerMark: Sendable {
     private let file: Int32
 
@@ -211,7 +217,8 @@ final class ServerMark: Sendable {
         let folder = runtime.hasPrefix("/") ? runtime + "/larder" : "/tmp/larder-\(geteuid())"
         if makesFolder { mkdir(folder, 0o700) }
         var status = stat()
-        guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid() else {
+        guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR, status.st_uid == geteuid()
+        else {
             return nil
         }
         return folder + "/serve-\(port).lock"

@@ -23,7 +23,8 @@ enum HoldingText {
         }
         let listsLinks = arguments.has(.links)
         for (place, row) in report.rows.enumerated() {
-            lines += text(of: row, seen: report.rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
+            lines += text(
+                of: row, seen: report.rows[..<place], shownAt: row.isShown ? report.shownAt : nil, listsLinks)
         }
         if !report.linkedFrom.isEmpty {
             lines.append("linked from \(Wording.count(report.linkedFrom.count, "URL"))")
@@ -80,10 +81,14 @@ enum HoldingText {
         var counts = [
             Wording.count(links.pages.count, "page"), Wording.count(links.requisites.count, "requisite"),
         ]
-        if !links.guesses.isEmpty { counts.append(Wording.count(links.guesses.count, "guess", plural: "guesses")) }
+        if !links.guesses.isEmpty {
+            counts.append(Wording.count(links.guesses.count, "guess", plural: "guesses"))
+        }
         var lines = ["  \("links to".padded(14))\(counts.joined(separator: ", "))"]
         guard listsLinks else { return lines }
-        for (role, targets) in [("page", links.pages), ("requisite", links.requisites), ("guess", links.guesses)] {
+        for (role, targets) in [
+            ("page", links.pages), ("requisite", links.requisites), ("guess", links.guesses),
+        ] {
             lines += targets.map { "    \(role.padded(12))\($0)" }
         }
         return lines
@@ -115,7 +120,9 @@ enum CatCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
             let visit = try arguments.numberIfGiven(.visit, in: 1...Int.max).map(Int64.init)
-            let report = try await arguments.larder.read(arguments.operands[0], visit: visit) { terminal.put($0) }
+            let report = try await arguments.larder.read(arguments.operands[0], visit: visit) {
+                terminal.put($0)
+            }
             guard let refusal = refusal(report, visit, arguments) else { return .done }
             terminal.fail(refusal)
             return .incomplete
@@ -134,9 +141,11 @@ enum CatCommand {
         case .redirect(let status, let target?):
             return "\(url) is a redirect (\(status)); what it leads to: \(arguments.command("cat", [target]))"
         case .redirect(let status, nil):
-            return "\(url) is a redirect (\(status)) that leads nowhere; see: \(arguments.command("show", [url]))"
+            return
+                "\(url) is a redirect (\(status)) that leads nowhere; see: \(arguments.command("show", [url]))"
         case .empty(let status):
-            return "\(url) has no body: the server answered \(status); see: \(arguments.command("show", [url]))"
+            return
+                "\(url) has no body: the server answered \(status); see: \(arguments.command("show", [url]))"
         case .notInVisit(let visits):
             let last = visits.last.map { "\($0)" } ?? ""
             return "visit \(visit ?? 0) does not show \(url); the last that has it: "

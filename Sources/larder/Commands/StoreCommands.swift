@@ -18,7 +18,8 @@ enum PinCommand {
             let pin = change.pin
             terminal.say(
                 arguments.has(.json)
-                    ? change.json : "The \(pin.kind.word) \(pin.value) is pinned no more: \(PinsCommand.cover(of: pin))"
+                    ? change.json
+                    : "The \(pin.kind.word) \(pin.value) is pinned no more: \(PinsCommand.cover(of: pin))"
             )
             return .done
         }
@@ -30,12 +31,14 @@ enum PinCommand {
             "The \(pin.kind.word) \(pin.value) is pinned\(change.isNew ? "" : " already"): \(PinsCommand.cover(of: pin))"
         ]
         if change.alsoNamesURL, change.isNew {
-            lines.append("To pin that page alone, with what it needs: \(arguments.command("unpin", ["--site", name]))")
+            lines.append(
+                "To pin that page alone, with what it needs: \(arguments.command("unpin", ["--site", name]))")
             lines.append("  and then \(arguments.command("pin", ["--url", name]))")
         }
         if pin.kind == .pattern, pin.urls == 0, !pin.value.utf8.contains(UInt8(ascii: "/")) {
             let name = pin.value.drop { $0 == "*" }
-            lines.append("A pattern without a slash is held against hosts; for files write it like '/**\(name)'")
+            lines.append(
+                "A pattern without a slash is held against hosts; for files write it like '/**\(name)'")
         }
         return lines.joined(separator: "\n")
     }
@@ -60,7 +63,8 @@ enum PinsCommand {
 
     static func cover(of pin: HeldPin) -> String {
         pin.urls == 0
-            ? "nothing that is held now" : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"
+            ? "nothing that is held now"
+            : "\(Wording.count(pin.urls, "URL")), \(Wording.bytes(pin.byteCount))"
     }
 }
 
@@ -80,7 +84,8 @@ extension Arguments {
         get throws(UsageError) {
             let given = [(Option.site, PinKind.site), (.url, .url), (.pattern, .pattern)].filter { has($0.0) }
             guard given.count <= 1 else {
-                throw UsageError("only one of \(given.map(\.0.name).joined(separator: " and ")) can be: say which")
+                throw UsageError(
+                    "only one of \(given.map(\.0.name).joined(separator: " and ")) can be: say which")
             }
             return given.first?.1
         }
@@ -184,7 +189,8 @@ enum FsckCommand {
             let watch = try Watch(arguments, terminal)
             let report = try await watch.during(again: arguments.again, isStoppable: false) {
                 try await larder.inspect(
-                    repair: arguments.has(.repair), progress: watch.progress("Comparing bodies with their digests"))
+                    repair: arguments.has(.repair),
+                    progress: watch.progress("Comparing bodies with their digests"))
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isSound ? .done : .incomplete
@@ -200,7 +206,8 @@ enum FsckCommand {
             if more > 0 { lines.append("  and \(Wording.count(more, "address", plural: "addresses")) more") }
         }
         if report.damaged.count > mostShown {
-            lines.append("and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
+            lines.append(
+                "and \(Wording.grouped(report.damaged.count - mostShown)) more damaged (--json lists them)")
         }
         lines += report.databaseFaults.map { "database: \($0)" }
         if let rebuilt = report.rebuilt {
@@ -218,10 +225,12 @@ enum FsckCommand {
         lines.append("\(checked), \(bytes): \(damaged)")
         if report.orphanBodies > 0 || !report.orphanFiles.isEmpty {
             let orphans = report.orphanBodies + report.orphanFiles.count
-            lines.append("\(orphans) left over, which nothing refers to" + (report.isRepaired ? ": removed" : ""))
+            lines.append(
+                "\(orphans) left over, which nothing refers to" + (report.isRepaired ? ": removed" : ""))
         }
         if report.isRepaired, !report.damaged.isEmpty {
-            lines.append("What was damaged is out of service; to have it again: \(arguments.command("update"))")
+            lines.append(
+                "What was damaged is out of service; to have it again: \(arguments.command("update"))")
         } else if !report.damaged.isEmpty {
             lines.append("To take it out of service: \(arguments.command("fsck", ["--repair"]))")
         }

@@ -23,7 +23,8 @@ enum VisitsCommand {
         let state =
             switch site.state(of: visit) {
             case .served: ", served"
-            case .loaded(let base, let isServed): ", loaded by a server over visit \(base)\(isServed ? ", served" : "")"
+            case .loaded(let base, let isServed):
+                ", loaded by a server over visit \(base)\(isServed ? ", served" : "")"
             case .unfinished: ", not complete"
             case .kept: ""
             }
@@ -52,7 +53,8 @@ extension Arguments {
     func visit(_ place: Int) throws(UsageError) -> Int64? {
         guard operands.count > place else { return nil }
         guard let number = Int64(operands[place]), number > 0 else {
-            throw UsageError("\"\(operands[place])\" is no visit: visits are numbers; see: \(command("visits"))")
+            throw UsageError(
+                "\"\(operands[place])\" is no visit: visits are numbers; see: \(command("visits"))")
         }
         return number
     }

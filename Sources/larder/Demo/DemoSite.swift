@@ -28,7 +28,8 @@ enum DemoSite {
     static func file(at target: String, of release: Release) -> File? {
         switch target {
         case manifestPath: File(type: "application/json", body: release == .first ? manifest : secondManifest)
-        case bundlePath where release == .broken: File(type: "text/html", body: Array("<h1>Log in first</h1>".utf8))
+        case bundlePath where release == .broken:
+            File(type: "text/html", body: Array("<h1>Log in first</h1>".utf8))
         case bundlePath where release == .second: File(type: "text/javascript", body: second)
         default: file(at: target)
         }
@@ -38,7 +39,8 @@ enum DemoSite {
     static func file(at target: String) -> File? {
         let path = String(target.prefix { $0 != "?" })
         guard let body = bodies[path] else { return nil }
-        return File(type: types[path.split(separator: ".").last ?? ""] ?? "text/html; charset=utf-8", body: body)
+        return File(
+            type: types[path.split(separator: ".").last ?? ""] ?? "text/html; charset=utf-8", body: body)
     }
 
     // Embedded resources are named by their file names alone, so no two files below Site may share one.

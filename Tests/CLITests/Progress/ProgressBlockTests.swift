@@ -1,6 +1,7 @@
+import LarderKit
 import Testing
 
-@testable import LarderKit
+@testable import Crawl
 @testable import larder
 
 @Suite struct ProgressBlockTests {

@@ -56,7 +56,7 @@ struct CrawlBench {
 
 extension CrawlReport {
     /// Paths of what was skipped, with the reasons.
-    var skips: [String] { skipped.map { "\($0.url.path): \($0.reason.name)" }.sorted() }
+    var skips: [String] { skipped.map { "\($0.address.path): \($0.reason)" }.sorted() }
 
-    var misses: [String] { missing.map { "\($0.url.path): \($0.failure)" }.sorted() }
+    var misses: [String] { missing.map { "\($0.address.path): \($0.failure)" }.sorted() }
 }

@@ -33,7 +33,7 @@ import Web
         let report = try bench.crawl { $0.fetch.room = { _ in 3_000_000 } }
         #expect(report.pages == 2)
         #expect(report.isPublished)
-        #expect(report.missing.map(\.url.path) == ["/live.mp3"])
+        #expect(report.missing.map(\.address.path) == ["/live.mp3"])
         #expect(report.misses.first?.contains("no room on the disk") == true)
     }
 }

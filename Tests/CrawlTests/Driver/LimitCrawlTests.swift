@@ -24,7 +24,7 @@ import Web
         #expect(report.pages == 5)
         #expect(report.requisites == 5)
         #expect(report.limit == .pages(5))
-        #expect(report.skips == ["/p5: --max-pages 5 was reached"])
+        #expect(report.skips == ["/p5: the limit of 5 pages was reached"])
         #expect(report.isPublished)
         #expect(!report.isInterrupted)
     }
@@ -103,8 +103,8 @@ import Web
             $0.sitePlan.connectionsPerHost = 1
             $0.limits.byteCount = 5000
         }
-        #expect(report.skipped.filter(\.isRequisite).map(\.url.path) == ["/b.png"])
-        #expect(report.skipped.filter { !$0.isRequisite }.map(\.url.path) == ["/p1"])
+        #expect(report.skipped.filter(\.isRequisite).map(\.address.path) == ["/b.png"])
+        #expect(report.skipped.filter { !$0.isRequisite }.map(\.address.path) == ["/p1"])
     }
 
     @Test func `so many bytes, and what was left out is told`() throws {
@@ -112,7 +112,7 @@ import Web
         #expect(report.limit == .byteCount(3000))
         #expect(report.pages < 40)
         #expect(!report.skipped.isEmpty)
-        #expect(report.skipped.allSatisfy { $0.reason == .limit(.byteCount(3000)) })
+        #expect(report.skipped.allSatisfy { $0.cause == .limit(.byteCount(3000)) })
         #expect(report.isPublished)
     }
 
@@ -123,7 +123,7 @@ import Web
         let report = try bench.crawl { $0.limits.time = .seconds(1) }
         #expect(clock.now - start < .seconds(10))
         #expect(report.limit == .time(.seconds(1)))
-        #expect(report.skips.contains("/p3: --max-time 1s was reached"))
+        #expect(report.skips.contains("/p3: the limit of 1 s was reached"))
         #expect(report.isPublished)
         #expect(!report.isInterrupted)
     }
@@ -135,7 +135,7 @@ import Web
         let report = try bench.crawl { $0.sitePlan.scope.depth = 4 }
         #expect(try bench.text("/p5") != nil)
         #expect(try bench.text("/p6") == nil)
-        #expect(report.skips == ["/p6: deeper than --depth 4"])
+        #expect(report.skips == ["/p6: more than 4 links from the start"])
     }
 
     @Test func `guesses are left out where they are not wanted`() throws {

@@ -39,7 +39,7 @@ import Web
         let report = try bench.crawl()
         #expect(report.pages == 61)
         #expect(report.misses == [])
-        #expect(report.hosts["127.0.0.1"]?.failures == 20)
+        #expect(report.tallies["127.0.0.1"]?.failures == 20)
         #expect(origin.requests.count == 81)
     }
 
@@ -55,7 +55,7 @@ import Web
         origin.on("/", .page("<img src=http://no-such-host.invalid/x.png>"))
         let report = try bench.crawl()
         #expect(report.missing.count == 1)
-        #expect(report.hosts["no-such-host.invalid"]?.requests == 2)
+        #expect(report.tallies["no-such-host.invalid"]?.requests == 2)
     }
 
     @Test func `what cannot be had anew is kept from before, and so is what only it leads to`() throws {

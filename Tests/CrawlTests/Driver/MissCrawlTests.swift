@@ -38,7 +38,7 @@ import Web
         let missed = "\(https)/missed"
         let report = try bench.crawl { $0.missed = [try #require(CrawlPlan.Missed(miss(missed)))] }
         #expect(report.isPublished)
-        #expect(report.missing.map(\.url.href) == [missed])
+        #expect(report.missing.map(\.url) == [missed])
         #expect(report.unansweredMisses == [missed])
     }
 

@@ -26,7 +26,7 @@ import Web
         origin.on("/dot.png", .file([1], type: "image/png"))
     }
 
-    private static let nofollow = "marked as nofollow where it is linked (--nofollow ignore follows it)"
+    private static let nofollow = "marked as nofollow where it is linked"
 
     @Test(arguments: [
         (NofollowPolicy.ignore, ["/: on another host"], true, true),
@@ -40,6 +40,7 @@ import Web
             // The second visit knows it from what is held.
             let report = try bench.crawl { $0.sitePlan.nofollow = nofollow }
             #expect(report.skips == skips)
+            #expect(report.skipped.allSatisfy { ($0.cause == .nofollow) == ($0.remedy == .nofollow) })
             #expect(report.isPublished)
             #expect(try (bench.text("/ugc") != nil) == isUGCHeld)
             #expect(try (bench.text("/hidden") != nil) == isHiddenHeld)

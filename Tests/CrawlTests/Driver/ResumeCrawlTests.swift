@@ -43,7 +43,7 @@ import Web
         var plan = CrawlPlan(site: start.href, start: [start], folder: bench.folder, userAgent: "larder-test")
         let calls = Atomic(0)
         plan.progress = { progress in
-            guard progress.done == 1, progress.running == 1 else { return }
+            guard progress.pages.done + progress.requisites.done == 1, progress.running == 1 else { return }
             // The beginning comes at once, what follows much later than so many calls.
             if calls.add(1, ordering: .relaxed).newValue == 8 { interruption.request() }
         }
@@ -80,10 +80,10 @@ import Web
                 status: 206, fields: [("ETag", "\"1\""), ("Content-Range", "bytes 5-9/1000000")], body: [1, 2, 3, 4, 5])
         }
         let report = try bench.crawl()
-        #expect(report.missing.map(\.url.path) == ["/large.bin"])
+        #expect(report.missing.map(\.address.path) == ["/large.bin"])
         // Each part that did not fit was followed by a request for the whole.
         #expect(ranges == [nil, "bytes=600000-", nil, "bytes=600000-"])
-        #expect(report.hosts["127.0.0.1"]?.failures == 4)
+        #expect(report.tallies["127.0.0.1"]?.failures == 4)
     }
 
     @Test func `parts that are shorter than asked lead on to the next, however many`() throws {

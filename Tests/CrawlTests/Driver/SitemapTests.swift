@@ -65,7 +65,7 @@ import Web
             plan.sitemaps = try ["/mine.xml", "/gone.xml"].map { try #require(WebURL(origin.url($0))) }
         }
         #expect(report.pages == 2)
-        #expect(report.missing.map(\.url.path) == ["/gone.xml"])
+        #expect(report.missing.map(\.address.path) == ["/gone.xml"])
     }
 
     private func index(_ targets: [String]) -> OriginAnswer {
@@ -87,7 +87,7 @@ import Web
         let report = try bench.politeCrawl()
         #expect(report.pages == 1)
         #expect(report.requests <= 2 + 1 + 10 + 100)
-        #expect(report.skipped.count { $0.reason == .nestedSitemap } >= 900)
+        #expect(report.skipped.count { $0.cause == .nestedSitemap } >= 900)
     }
 
     @Test func `an index in an index, as some sites have, is read`() throws {

@@ -30,7 +30,7 @@ import Web
         let report = try bench.crawl()
         #expect(report.pages == 2)
         #expect(report.missing.map(\.failure) == [.softNotFound, .softNotFound])
-        #expect(Set(report.missing.map(\.url.path)) == ["/bad", "/worse"])
+        #expect(Set(report.missing.map(\.address.path)) == ["/bad", "/worse"])
         #expect(try bench.text("/bad")?.contains("not found") == true)
         #expect(origin.requests.count == 5)
         #expect(report.isPublished)
@@ -52,7 +52,7 @@ import Web
         #expect(try bench.crawl().misses == first.misses)
         // And one that says something by now is a page.
         origin.on("/bad", .page("<title>Back</title><p>\(Self.words("back"))"))
-        #expect(try bench.crawl().missing.map(\.url.path) == ["/worse"])
+        #expect(try bench.crawl().missing.map(\.address.path) == ["/worse"])
     }
 
     @Test func `a host whose pages look like pages is asked for no more than them`() throws {

@@ -38,7 +38,7 @@ import Web
         let report = try crawl().report
         #expect(report.pages == 2)
         #expect(secret.requests.isEmpty)
-        #expect(report.missing.map(\.url.href) == [secret.url("/dot.gif")])
+        #expect(report.missing.map(\.url) == [secret.url("/dot.gif")])
         #expect(
             report.missing.first?.failure.description
                 == "127.0.0.1 is a loopback address, where a public page may not lead")

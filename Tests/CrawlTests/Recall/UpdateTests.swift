@@ -131,7 +131,7 @@ import Web
         origin.on("/dot.gif", .failure(410))
         let report = try crawl()
         #expect(report.isPublished)
-        #expect(report.missing.map(\.url.path).sorted() == ["/dot.gif", "/two"])
+        #expect(report.missing.map(\.address.path).sorted() == ["/dot.gif", "/two"])
         #expect(try text("/two") == "<a href=/three>3</a>")
         #expect(try StoreReader(folder).response(for: origin.url("/dot.gif"))?.status == 410)
     }
@@ -146,7 +146,7 @@ import Web
         #expect(try crawl().missing.isEmpty)
         origin.on("/three", page(Array(sample.bytes[..<(sample.bytes.count / 2)])))
         let report = try crawl()
-        #expect(report.missing.map(\.url.path) == ["/three"])
+        #expect(report.missing.map(\.address.path) == ["/three"])
         #expect(report.missing.allSatisfy { $0.isKeptFromBefore })
         #expect(try text("/three")?.utf8.count == CodedText.byteCount)
     }

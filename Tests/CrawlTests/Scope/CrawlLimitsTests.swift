@@ -24,7 +24,7 @@ import Testing
         let reasons: [CrawlLimits.Reached] = [.pages(5), .byteCount(6), .time(.seconds(7))]
         #expect(
             reasons.map(\.description) == [
-                "--max-pages 5 was reached", "--max-bytes 6 was reached", "--max-time 7s was reached",
+                "the limit of 5 pages was reached", "the limit of 6 bytes was reached", "the limit of 7 s was reached",
             ])
     }
 }

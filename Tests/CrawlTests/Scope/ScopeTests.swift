@@ -156,8 +156,8 @@ import Web
         #expect(
             verdicts.map(\.description) == [
                 "followed: included by /blog/**", "followed: under a.test/docs/", "skipped: on another host",
-                "skipped: deeper than --depth 3", "skipped: excluded by *.pdf",
-                "skipped: robots.txt says Disallow: /x (line 2)", "skipped: --max-pages 100 was reached",
+                "skipped: more than 3 links from the start", "skipped: excluded by *.pdf",
+                "skipped: robots.txt says Disallow: /x (line 2)", "skipped: the limit of 100 pages was reached",
             ])
     }
 }

@@ -30,7 +30,7 @@ import Web
             if isLoggedIn { try plan.fetch.hostFields.add("Cookie", "session=1", host: "127.0.0.1") }
         }
         #expect(bench.count("/logout") == (isLoggedIn ? 0 : 1))
-        #expect(report.skipped.map(\.reason) == (isLoggedIn ? [.sessionEnd] : []))
+        #expect(report.skipped.map(\.cause) == (isLoggedIn ? [.sessionEnd] : []))
         #expect(report.pages == (isLoggedIn ? 2 : 3))
     }
 }

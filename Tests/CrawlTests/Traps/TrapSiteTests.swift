@@ -98,9 +98,10 @@ import Web
         let html = "<title>\(title)</title><p>\(text)" + links.map { "<a href='\($0)'>\($0)</a>" }.joined()
         let wantsWords = frontier.wantsWords(of: number)
         var result = ScanResult(number: number, byteCount: 0)
-        result.links = try links.map { link in
-            FoundLink(url: try #require(WebURL("http://a.test" + link)), role: .page)
+        result.links = links.compactMap { link in
+            WebURL("http://a.test" + link).map { FoundLink(url: $0, role: .page) }
         }
+        try #require(result.links.count == links.count)
         let bytes = Array(html.utf8)
         result.print =
             wantsWords
@@ -109,8 +110,10 @@ import Web
     }
 
     /// How many of each first folder were fetched, and after how many fetches the last product came.
+    ///
+    /// - Parameter endsWithCatalogue: what comes behind the last product is of no interest.
     private static func walk(
-        _ traps: [Trap], products: Int, most: Int
+        _ traps: [Trap], products: Int, most: Int, endsWithCatalogue: Bool = false
     ) throws -> (counts: [Substring: Int], lastProduct: Int, isDone: Bool) {
         let start = try #require(WebURL("http://a.test/"))
         var frontier = Frontier(scope: Scope(start: [start]), options: Frontier.Options())
@@ -127,23 +130,26 @@ import Web
             frontier.succeeded(number)
             let (text, links) = page(target, of: traps, products)
             try read(number, title: String(kind), text, links, in: &frontier)
+            if endsWithCatalogue, kind == "products", counts[kind] == products { break }
         }
         return (counts, lastProduct, frontier.isDone)
     }
 
     @Test(arguments: traps)
     func `a catalogue beside a trap comes whole, and the trap ends where it shows`(trap: Trap) throws {
-        let most = trap.most == .max ? 10_000 : 30_000
-        let (counts, lastProduct, isDone) = try Self.walk([trap], products: 1500, most: most)
+        let isEndless = trap.most == .max
+        let (counts, lastProduct, isDone) = try Self.walk(
+            [trap], products: 1500, most: isEndless ? 10_000 : 30_000, endsWithCatalogue: isEndless)
         let name = trap.start.dropFirst().prefix { $0 != "/" && $0 != "?" }
         #expect(counts["products"] == 1500)
         #expect(lastProduct < 6000, "\(lastProduct)")
         #expect(counts[name, default: 0] <= trap.most, "\(counts)")
-        #expect(isDone || trap.most == .max)
+        #expect(isDone || isEndless)
     }
 
     @Test func `all traps together do not starve the catalogue`() throws {
-        let (counts, _, _) = try Self.walk(Self.traps, products: 1500, most: 15_000)
+        let (counts, _, _) = try Self.walk(
+            Self.traps, products: 1500, most: 15_000, endsWithCatalogue: true)
         #expect(counts["products"] == 1500, "\(counts)")
     }
 

@@ -1,7 +1,6 @@
 import Testing
 
 @testable import Crawl
-@testable import LarderKit
 
 @Suite struct ProgressMeterTests {
     /// What is left after so many seconds, told twice a second.

@@ -1,17 +1,49 @@
-internal import Bundles
-internal import Check
+package import Bundles
 internal import Crawl
 internal import Digest
-internal import Fetch
+public import Fetch
 internal import Glibc
 internal import Markup
-internal import Store
-internal import System
-internal import Web
+package import Store
+package import System
+public import Web
+
+/// How to load an URL.
+public struct LoadOptions: Sendable {
+    public var network = NetworkOptions()
+    /// What the app wants otherwise than servers say, before what its sites' rules say; see `larder help rules`.
+    public var rules: [String] = []
+    /// Asked before a response is stored.
+    public var willStore: WillStore?
+
+    public init() {}
+}
+
+/// What an URL answered, and where that came from.
+public struct LoadReport: Sendable, Equatable {
+    public enum Source: String, Sendable, CaseIterable {
+        /// It is held, and nobody was asked.
+        case held
+        /// It is held, its time is up, and its server was not asked, does not answer, or is being asked behind.
+        case stale
+        /// It is held, and its server says that it still holds.
+        case confirmed
+        /// Its server sent it.
+        case loaded
+    }
+
+    /// With the URL where redirects led.
+    public let response: WebResponse
+    public let source: Source
+    /// Why what was loaded is not held from now on; nil where it is.
+    public package(set) var notStored: String?
+
+    public var body: [UInt8] { response.body }
+}
 
 /// Answers one URL for an app, out of what is held or from its server. Blocks; it belongs to one thread.
-final class AppLoad {
-    private let larder: Larder
+package final class AppLoad {
+    private let folder: StoreFolder
     private let policy: CachePolicy?
     private let options: LoadOptions
     private let ownRules: CacheRules
@@ -28,16 +60,15 @@ final class AppLoad {
     private static let profile = CacheProfile.private
 
     /// - Parameter policy: nil for what rules say, else `protocol`.
-    init(
-        _ larder: Larder, _ policy: CachePolicy?, _ options: LoadOptions, _ interruption: Interruption
+    package init(
+        _ folder: StoreFolder, _ policy: CachePolicy?, _ options: LoadOptions, _ interruption: Interruption
     ) throws(LarderError) {
-        self.larder = larder
+        self.folder = folder
         self.policy = policy
         self.options = options
         self.interruption = interruption
         ownRules = try CacheRules(texts: options.rules)
-        required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: larder.folder) }
-        let folder = larder.folder
+        required = try storing { () throws(StoreError) in try RequirementsInForce.all(in: folder) }
         reader = try storing { () throws(StoreError) -> StoreReader? in
             do throws(StoreError) {
                 return try StoreReader(folder)
@@ -49,7 +80,7 @@ final class AppLoad {
     }
 
     /// - Parameter bundle: what it has to be, whatever a manifest says.
-    func answer(_ start: WebURL, requiring bundle: Bundle? = nil) throws(LarderError) -> LoadReport {
+    package func answer(_ start: WebURL, requiring bundle: Bundle? = nil) throws(LarderError) -> LoadReport {
         var (url, bundle, reach) = (start, bundle, Reach.thisMachine)
         for _ in 0...Self.mostRedirects {
             // What is required of an address is required of what it leads to.
@@ -67,7 +98,8 @@ final class AppLoad {
         throw LarderError(.machine, "\(start.href): redirects without an end")
     }
 
-    func store(_ response: WebResponse, at url: WebURL) throws(LarderError) {
+    /// Keeps what the app brings itself, unless a manifest requires another.
+    package func store(_ response: WebResponse, at url: WebURL) throws(LarderError) {
         if let mismatch = required[url]?.mismatch(of: response.body) {
             throw LarderError(.input, "\(url.href) is not what a manifest requires: \(mismatch); bring that one")
         }
@@ -75,7 +107,7 @@ final class AppLoad {
         var arrival = Arrival(url: url, response: response, requested: now, responded: now)
         try storing { () throws(StoreError) in
             arrival.held = try reader?.response(for: url.href)
-            try keep(arrival, StoreWriter(larder.folder))
+            try keep(arrival, StoreWriter(folder))
         }
     }
 
@@ -151,9 +183,9 @@ final class AppLoad {
 
     /// What comes of it is for whoever asks next.
     private func refresh(_ url: WebURL) {
-        let (larder, options) = (larder, options)
+        let (folder, options) = (folder, options)
         _ = try? NamedThread.start("larder-refresh") {
-            _ = try? AppLoad(larder, .revalidate, options, Interruption()).answer(url)
+            _ = try? AppLoad(folder, .revalidate, options, Interruption()).answer(url)
         }
     }
 
@@ -168,7 +200,7 @@ final class AppLoad {
     private func held(_ url: WebURL, as bundle: Bundle, _ rules: CacheRules) throws(LarderError) -> Step? {
         guard let reader else { return nil }
         return try storing { () throws(StoreError) in
-            let shelf = try BundleShelf(reader, larder.folder, provesBytes: true)
+            let shelf = try BundleShelf(reader, folder, provesBytes: true)
             guard let response = try shelf.response(for: url, as: bundle) else { return nil }
             let content = try response.body.flatMap { (body) throws(StoreError) in try reader.content(of: body) }
             let entry = response.cacheEntry(profile: Self.profile, rules: rules)
@@ -188,7 +220,7 @@ final class AppLoad {
             if let content = try reader.content(of: body), try body.isWhole(content) {
                 return Held(response: found, bytes: try content.load())
             }
-            try NoteBook.mark(damaged: [body.sha256], in: larder.folder)
+            try NoteBook.mark(damaged: [body.sha256], in: folder)
             return nil
         }
     }
@@ -323,7 +355,7 @@ final class AppLoad {
     private func keepWhatCame() -> String? {
         guard !came.isEmpty else { return nil }
         do throws(StoreError) {
-            let writer = try StoreWriter(larder.folder)
+            let writer = try StoreWriter(folder)
             var refusal: String?
             for arrival in came {
                 var arrival = arrival
@@ -362,7 +394,7 @@ final class AppLoad {
         } else if arrival.response.body.isEmpty, arrival.response.status >= 300 {
             body = .none
         } else {
-            body = .new(try NewBody(scanning: arrival.response.body, fields, arrival.url, in: larder.folder))
+            body = .new(try NewBody(scanning: arrival.response.body, fields, arrival.url, in: folder))
         }
         var new = NewResponse(
             href: arrival.url.href, referrer: nil, status: arrival.response.status, role: arrival.held?.role ?? 1,

@@ -1,25 +1,24 @@
 internal import Bundles
-internal import Check
-internal import Crawl
+package import Crawl
 internal import Fetch
 internal import Glibc
-internal import Store
+package import Store
 internal import Synchronization
-internal import System
-internal import Web
+package import System
+package import Web
 
 /// One run of whatever fetches for a site: what the site's plan says, and the manifest by which what comes is held. Blocks.
-struct SiteRun {
-    let larder: Larder
+package struct SiteRun {
+    let folder: StoreFolder
     private let interruption: Interruption
     /// What is held when the run begins.
     let sites: [Site]
 
-    init(_ larder: Larder, _ interruption: Interruption) throws(LarderError) {
-        self.larder = larder
+    package init(_ folder: StoreFolder, _ interruption: Interruption) throws(LarderError) {
+        self.folder = folder
         self.interruption = interruption
         do throws(StoreError) {
-            sites = larder.folder.exists ? try StoreReader(larder.folder).sites() : []
+            sites = folder.exists ? try StoreReader(folder).sites() : []
         } catch  where error.reason == .missing {
             sites = []
         } catch {
@@ -28,7 +27,7 @@ struct SiteRun {
     }
 
     /// A site that has a manifest is held against it, be it named again or not.
-    func prefetch(
+    package func prefetch(
         _ first: WebURL, start: [WebURL], options: PrefetchOptions
     ) throws(LarderError) -> PrefetchReport {
         guard var manifest = plan(ofSite: first.href)?.manifest else {
@@ -41,7 +40,7 @@ struct SiteRun {
         return try run(plan(site: first, start: start, own), manifest, found)
     }
 
-    func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+    package func prefetch(_ manifest: ManifestPlan, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
         let found = try find(manifest, options.network, isNew: true)
         var own = options
         found.gate.apply(to: &own)
@@ -49,14 +48,14 @@ struct SiteRun {
         return try run(plan(site: place.site, start: place.start, own), place.manifest, found)
     }
 
-    func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
+    package func update(_ site: Site, options: PrefetchOptions) throws(LarderError) -> PrefetchReport {
         let held = SitePlan(text: site.settings)
         var own = options
         own.plan = options.plan.over(held)
         var start: [WebURL] = []
-        for url in site.start { start.append(try Larder.startURL(url)) }
+        for url in site.start { start.append(try WebURL.start(url)) }
         let name: WebURL
-        if let own = WebURL(site.name) { name = own } else { name = try Larder.startURLs(site.start).first }
+        if let own = WebURL(site.name) { name = own } else { name = try WebURL.starts(site.start).first }
         guard let manifest = held.manifest else { return try run(plan(site: name, start: start, own)) }
         let found = try find(manifest, options.network)
         found.gate.apply(to: &own)
@@ -80,7 +79,6 @@ struct SiteRun {
     func find(
         _ manifest: ManifestPlan, _ network: NetworkOptions, isNew: Bool = false
     ) throws(LarderError) -> FoundManifest {
-        let folder = larder.folder
         let checkOptions = manifest.checkOptions(network)
         do throws(LarderError) {
             let source = try ManifestSource(
@@ -99,7 +97,7 @@ struct SiteRun {
     }
 
     func keptManifest(of site: String) throws(LarderError) -> KeptManifest? {
-        try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(larder.folder)) }
+        try storing { () throws(StoreError) in try KeptManifest.inForce(of: site, StoreReader(folder)) }
     }
 
     struct Place {
@@ -115,7 +113,7 @@ struct SiteRun {
         let named = try gate.start()
         let site: WebURL
         if let name = gate.site {
-            site = try Larder.startURL(name)
+            site = try WebURL.start(name)
         } else if let first = named.first {
             site = first
         } else {
@@ -124,7 +122,7 @@ struct SiteRun {
         if !named.isEmpty { return Place(site: site, start: named, manifest: manifest) }
         if let held = sites.first(where: { $0.name == site.href }), plan(ofSite: held.name)?.manifest?.isAlone != true {
             var start: [WebURL] = []
-            for url in held.start { start.append(try Larder.startURL(url)) }
+            for url in held.start { start.append(try WebURL.start(url)) }
             if !start.isEmpty { return Place(site: site, start: start, manifest: manifest) }
         }
         manifest.isAlone = true
@@ -159,12 +157,12 @@ struct SiteRun {
     private func plan(
         site: WebURL, start: [WebURL], _ options: PrefetchOptions
     ) throws(LarderError) -> CrawlPlan {
-        var plan = try larder.plan(site: site, start: start, options)
+        var plan = try CrawlPlan(site: site, start: start, folder: folder, options)
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
         else { return plan }
-        let pages = try storing { () throws(StoreError) in try StoreReader(larder.folder).pageCount(of: held) }
+        let pages = try storing { () throws(StoreError) in try StoreReader(folder).pageCount(of: held) }
         if pages >= Self.fewestToShrink { plan.fewestPages = (pages + 1) / 2 }
         return plan
     }
@@ -207,7 +205,7 @@ struct SiteRun {
         var report = try run(plan)
         report.check = verdict.report.withLock { $0 }
         report.manifestFailure = found.failure?.description
-        let isRefused = report.isHeldBack || report.missing.contains(where: \.isAltered)
+        let isRefused = report.isHeldBack || report.missing.contains(where: \.failure.isAltered)
         if !report.isPublished, !report.isInterrupted, !isRefused {
             let site = sites.first { $0.name == plan.site }
             let served = site?.visits.first { $0.id == site?.published }
@@ -221,7 +219,7 @@ struct SiteRun {
         var plan = plan
         // Whoever brings a body in holds it against what others require of it.
         let others = try storing { () throws(StoreError) in
-            try RequirementsInForce.all(in: larder.folder, besides: plan.site)
+            try RequirementsInForce.all(in: folder, besides: plan.site)
         }
         plan.required.add(others)
         plan.missed = misses.compactMap { CrawlPlan.Missed($0, start: plan.start) }
@@ -247,7 +245,7 @@ struct SiteRun {
     /// How many addresses the visit of the site has that is not complete; nil where there is none, or nobody can tell.
     private func keptCount(of site: String) -> Int? {
         do throws(StoreError) {
-            let visits = try StoreReader(larder.folder).sites().first { $0.name == site }?.visits ?? []
+            let visits = try StoreReader(folder).sites().first { $0.name == site }?.visits ?? []
             return visits.last { $0.finished == nil && $0.base == nil }?.responseCount
         } catch {
             // What stopped the run is told, and stops this too.
@@ -267,7 +265,7 @@ struct SiteRun {
         var settings = plan.sitePlan
         settings.leftOut = leftOut
         do throws(StoreError) {
-            try StoreWriter(larder.folder).keep(settings: settings.text, ofSite: plan.site)
+            try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
         } catch {
             throw .store(error)
         }
@@ -276,14 +274,14 @@ struct SiteRun {
     /// What a server noted as missing of sites on these hosts, or as asked for by their pages.
     private func misses(on hosts: Set<String>) throws(LarderError) -> [Miss] {
         try storing { () throws(StoreError) in
-            larder.folder.exists ? try NoteBook.ifAny(larder.folder)?.misses(for: hosts) ?? [] : []
+            folder.exists ? try NoteBook.ifAny(folder)?.misses(for: hosts) ?? [] : []
         }
     }
 
     private func forget(_ misses: [Miss]) throws(LarderError) {
         guard !misses.isEmpty else { return }
         try storing { () throws(StoreError) in
-            let notes = try NoteBook.ifAny(larder.folder)
+            let notes = try NoteBook.ifAny(folder)
             try notes?.forget(misses: misses.map(\.href))
         }
     }

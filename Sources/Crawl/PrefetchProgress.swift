@@ -1,5 +1,3 @@
-internal import Check
-internal import Crawl
 package import Web
 
 /// How far a prefetch is.
@@ -69,12 +67,23 @@ public struct PrefetchProgress: Sendable, Equatable {
 
 /// A request that ended.
 public struct PrefetchedURL: Sendable, Equatable {
+    public enum Kind: String, Sendable, CaseIterable {
+        case page, requisite
+        /// A sitemap, say.
+        case guide
+        /// A robots.txt.
+        case robots
+        /// Something that no server can have, to learn how it says so.
+        case probe
+    }
+
     public let url: String
-    /// `page`, `requisite`, `guide` (a sitemap), `robots`, or `probe`: something that no server can have.
-    public let kind: String
+    public let kind: Kind
     /// Nil when there was no answer.
     public let status: Int?
+    /// Why there was none.
     public let failure: String?
+    /// What came over the network.
     public let byteCount: Int
     public let elapsed: Duration
 
@@ -115,9 +124,47 @@ extension PrefetchProgress.Waiting: JSONObject {
 extension PrefetchedURL: JSONObject {
     package var members: JSONMembers {
         [
-            "event": "fetched", "url": url, "kind": kind, "status": status, "failure": IfAny(failure),
+            "event": "fetched", "url": url, "kind": kind.rawValue, "status": status, "failure": IfAny(failure),
             "bytes": byteCount, "seconds": PrefetchProgress.seconds(elapsed),
         ]
+    }
+}
+
+/// How far a crawl is, as its parts count it.
+struct CrawlProgress: Sendable, Equatable {
+    var elapsed: Duration = .zero
+    /// Nothing is asked for any more: what came is being stored.
+    var isEnding = false
+    var done = 0
+    /// Of them, what pages need.
+    var doneRequisites = 0
+    var failed = 0
+    var queuedPages = 0
+    var queuedRequisites = 0
+    var known = 0
+    var running = 0
+    /// Pages that wait for what robots.txt says.
+    var atGate = 0
+    /// What failed, and is to be tried again.
+    var toRetry = 0
+    var scanning = 0
+    var requests = 0
+    var confirmed = 0
+    var savedByteCount = 0
+    var byteCount = 0
+    /// Those that something is asked of, or is to be; the busiest first, and not all of very many.
+    var hosts: [Host] = []
+    var hostCount = 0
+
+    struct Host: Sendable, Equatable {
+        var name: String
+        var running = 0
+        var queued = 0
+        /// How many requests it gets at once.
+        var limit = 0
+        var requests = 0
+        /// For how long nothing is asked of it; nil while something may be.
+        var pause: Duration?
     }
 }
 
@@ -198,13 +245,5 @@ struct ProgressMeter: Sendable {
         samples.append(sample)
         let old = samples.prefix { sample.elapsed - $0.elapsed > Self.span }
         samples.removeFirst(old.count)
-    }
-}
-
-extension PrefetchedURL {
-    init(_ answer: CrawlAnswer) {
-        self.init(
-            url: answer.url, kind: answer.kind.rawValue, status: answer.status, failure: answer.failure,
-            byteCount: answer.byteCount, elapsed: answer.elapsed)
     }
 }

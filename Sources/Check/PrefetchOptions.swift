@@ -1,0 +1,75 @@
+public import Crawl
+public import Fetch
+package import Store
+internal import System
+public import Web
+
+/// How to prefetch.
+public struct PrefetchOptions: Sendable {
+    /// Which pages, and how the site is prefetched from now on, by updates too.
+    public var plan = SitePlan()
+    /// What one run may take; the next one goes on where it ended.
+    public var limits = CrawlLimits()
+    /// What becomes of what is held of the site already. `offline` and `refresh-behind` have no meaning here.
+    public var policy = CachePolicy.revalidate
+    public var network = NetworkOptions()
+    /// How long hosts are waited for that have never answered, when all else is done.
+    public var patience = Duration.seconds(10)
+    /// A visit with less than half of the pages that the one before has is published all the same, and so is one that has a
+    /// login in place of the site.
+    public var allowsShrinking = false
+    /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed are stored without.
+    public var willStore: WillStore?
+    /// Threads that scan what was fetched; at first one a core.
+    public var scanThreads = Machine.coreCount
+    /// Told of the figures about ten times a second, on a thread of the crawl's, which waits meanwhile.
+    public var progress: (@Sendable (PrefetchProgress) -> Void)?
+    /// Told of every request that ended, on the same thread.
+    public var fetched: (@Sendable (PrefetchedURL) -> Void)?
+
+    public init() {}
+}
+
+extension CrawlPlan {
+    /// As the options say.
+    ///
+    /// - Throws: `LarderError` of kind `.input` that names what cannot be used.
+    package init(
+        site: WebURL, start: [WebURL], folder: StoreFolder, _ options: PrefetchOptions
+    ) throws(LarderError) {
+        self.init(site: site.href, start: start, folder: folder, userAgent: Product.userAgent)
+        fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
+        sitePlan = options.plan
+        patience = options.patience
+        for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
+        limits = options.limits
+        limits.pages = options.plan.maxPages
+        scanThreads = options.scanThreads
+        productToken = Product.token
+        mayReachPrivate = options.network.mayReachPrivate
+        rules = try CacheRules(texts: options.plan.rules)
+        rules.inspection = .refusingStandIns
+        guard options.policy != .offline else {
+            throw LarderError(
+                .input, "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch")
+        }
+        policy = options.policy
+        (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
+    }
+}
+
+extension CacheRules {
+    /// - Throws: `LarderError` of kind `.input` that names the rule and what is wrong with it.
+    package init(texts: [String]) throws(LarderError) {
+        var rules: [Rule] = []
+        for text in texts {
+            do throws(Rule.Mistake) {
+                rules.append(try Rule(text))
+            } catch {
+                throw LarderError(
+                    .input, "the rule \"\(text)\" cannot be used: \(error); write it like \"/api/** max-age=600\"")
+            }
+        }
+        self.init(rules)
+    }
+}
