@@ -127,9 +127,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     private static func scriptFormat(_ type: Bytes?) -> BodyFormat {
         guard let type, !type.isEmpty else { return .javaScript }
         if isModule(type) { return .javaScript }
-        for name: StaticString in ["importmap", "importmap-shim", "systemjs-importmap"] where type.equals(name) {
-            return .importMap
-        }
+        let maps: [StaticString] = ["importmap", "importmap-shim", "systemjs-importmap"]
+        if maps.contains(where: { type.equals($0) }) { return .importMap }
         if type.equals("speculationrules") { return .speculationRules }
         if type.equals("application/ld+json") { return .jsonLD }
         let essence = type.part(0..<(type.firstIndex(of: UInt8(ascii: ";")) ?? type.count))

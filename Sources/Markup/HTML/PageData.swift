@@ -47,7 +47,8 @@ enum PageData {
     /// Only pages with data of their own have such a file.
     private static func next(_ data: Bytes, _ document: Bytes) -> [ImpliedLink] {
         let key: StaticString = "\"buildId\":\""
-        guard let build = last(key, in: data), let end = data[build...].firstIndex(of: UInt8(ascii: "\"")) else {
+        guard let build = last(key, in: data), let end = data[build...].firstIndex(of: UInt8(ascii: "\""))
+        else {
             return []
         }
         let rest = data.part(end..<data.count)
@@ -56,7 +57,9 @@ enum PageData {
         guard flags.contains(where: { rest.firstIndex(of: $0) != nil }), !name.isEmpty, name.count <= 128,
             // With languages the address depends on which of them the page's path stands for.
             rest.firstIndex(of: "\"locale\":") == nil,
-            name.allSatisfy({ $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") })
+            name.allSatisfy({
+                $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            })
         else { return [] }
         let text = String(decoding: name, as: UTF8.self)
         return [

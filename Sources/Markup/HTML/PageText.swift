@@ -33,7 +33,9 @@ enum PageText {
             var index = mark + 4
             while index < document.count {
                 index = behind(UInt8(ascii: ">"), index)
-                if index >= mark + 7, bytes[index - 2] == UInt8(ascii: "-"), bytes[index - 3] == UInt8(ascii: "-") {
+                if index >= mark + 7, bytes[index - 2] == UInt8(ascii: "-"),
+                    bytes[index - 3] == UInt8(ascii: "-")
+                {
                     return index
                 }
             }

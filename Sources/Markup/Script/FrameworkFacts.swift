@@ -75,7 +75,9 @@ struct FrameworkFacts {
     mutating func hashMap(_ text: [UInt8]) {
         guard let members = Self.members(text) else { return }
         for member in members where hashes.count < Self.maximalPages {
-            guard let hash = member.value.string, hash.utf8.count < 64, member.key.utf8.count < 512 else { continue }
+            guard let hash = member.value.string, hash.utf8.count < 64, member.key.utf8.count < 512 else {
+                continue
+            }
             hashes.append((member.key, hash))
         }
     }

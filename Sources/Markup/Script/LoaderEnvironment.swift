@@ -2,8 +2,8 @@ package import Web
 
 /// What a page has told its loaders of modules, and the addresses that names have by that.
 ///
-/// A configuration may stand in another body than what needs it: in the page, in a script of its own, or in the
-/// script that `data-main` names. So whoever reads bodies keeps one environment for each page that led to
+/// A configuration may stand in another body than what needs it: in the page, in a script of its own, or in
+/// the script that `data-main` names. So whoever reads bodies keeps one environment for each page that led to
 /// scripts, and gives it the notes of all of them.
 package struct LoaderEnvironment: Hashable, Sendable {
     /// An address that a loader asks for. It may never do so, or a file that was asked for may hold it.
@@ -64,7 +64,8 @@ package struct LoaderEnvironment: Hashable, Sendable {
         case .main:
             hasLoader = true
             // The folder of the first script is that of all modules, unless another one is named.
-            guard base == nil, let script = WebURL(note.value, base: document), let folder = WebURL(".", base: script)
+            guard base == nil, let script = WebURL(note.value, base: document),
+                let folder = WebURL(".", base: script)
             else { return false }
             base = folder
             isConfigured = true
@@ -134,7 +135,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
         var links: [Link] = []
         var seen: Set<WebURL> = []
         for note in notes {
-            for link in self.links(of: note, in: url) where seen.insert(link.url).inserted { links.append(link) }
+            for link in self.links(of: note, in: url) where seen.insert(link.url).inserted {
+                links.append(link)
+            }
         }
         return links
     }
@@ -152,10 +155,13 @@ package struct LoaderEnvironment: Hashable, Sendable {
             guard let value = filled(note.value) else { return [] }
             return link(WebURL(value, base: document), note.link)
         case .specifier:
-            let longest = prefixes.keys.filter { note.value.hasPrefix($0) }.max { $0.utf8.count < $1.utf8.count }
+            let longest = prefixes.keys.filter { note.value.hasPrefix($0) }.max {
+                $0.utf8.count < $1.utf8.count
+            }
             guard let longest, let folder = prefixes[longest] else { return [] }
             return link(WebURL(String(note.value.dropFirst(longest.count)), base: folder), .module)
-        case .base, .path, .package, .packageMain, .alias, .bundle, .arguments, .constant, .prefix, .definition,
+        case .base, .path, .package, .packageMain, .alias, .bundle, .arguments, .constant, .prefix,
+            .definition,
             .loader:
             return []
         }
@@ -170,10 +176,13 @@ package struct LoaderEnvironment: Hashable, Sendable {
     private func main(_ value: String) -> [Link] {
         let name = value.hasSuffix(".js") ? String(value.dropLast(3)) : value
         guard !name.contains("!"), let script = WebURL(name, base: document) else { return [] }
-        let file = name.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(name[name.index(after: $0)...]) } ?? name
+        let file =
+            name.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(name[name.index(after: $0)...]) } ?? name
         // With a folder of its own for modules, it is one of them.
         let isInBase = base.map { $0 == WebURL(".", base: script) } ?? true
-        if isInBase, let path = paths[file] { return link(address(of: path, document, suffix: ".js"), .script) }
+        if isInBase, let path = paths[file] {
+            return link(address(of: path, document, suffix: ".js"), .script)
+        }
         let url = isInBase ? WebURL(name + ".js", base: document) : address(of: name, document, suffix: ".js")
         return link(url.flatMap(withArguments), .script, isGuess: false)
     }
@@ -196,7 +205,9 @@ package struct LoaderEnvironment: Hashable, Sendable {
     private func resource(_ text: String, _ plugin: String, _ url: WebURL) -> [Link] {
         let name = text.hasSuffix("!strip") ? String(text.dropLast(6)) : text
         guard !name.isEmpty else { return [] }
-        let word = plugin.utf8.lastIndex(of: UInt8(ascii: "/")).map { String(plugin[plugin.index(after: $0)...]) }
+        let word = plugin.utf8.lastIndex(of: UInt8(ascii: "/")).map {
+            String(plugin[plugin.index(after: $0)...])
+        }
         switch word ?? plugin {
         case "i18n", "order": return module(name, url)
         case "domReady", "ready", "font", "goog", "propertyParser", "has", "require", "exports": return []
@@ -218,7 +229,8 @@ package struct LoaderEnvironment: Hashable, Sendable {
     private func address(of name: String, _ url: WebURL, suffix: String) -> WebURL? {
         if name.hasPrefix("./") || name.hasPrefix("../") {
             // In a script of a module's own, names are relative to it; in a page, to the folder of modules.
-            return WebURL(name + suffix, base: url == document ? base ?? document : url).flatMap(withArguments)
+            return WebURL(name + suffix, base: url == document ? base ?? document : url).flatMap(
+                withArguments)
         }
         let isAddress =
             name.hasPrefix("/") || name.contains(":") || name.contains("?")

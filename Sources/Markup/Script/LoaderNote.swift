@@ -1,7 +1,8 @@
 /// What a body says to a loader of modules, or asks of one.
 ///
-/// It names no file by itself: `require(["a/b"])` asks for what the configuration makes of `a/b`, and that may
-/// stand in the page, or in another script of it. ``LoaderEnvironment`` puts the notes of a page together.
+/// It names no file by itself: `require(["a/b"])` asks for what the configuration makes of `a/b`, and that
+/// may stand in the page, or in another script of it. ``LoaderEnvironment`` puts the notes of a page
+/// together.
 package struct LoaderNote: Hashable, Sendable {
     /// The raw values are stored.
     package enum Kind: UInt8, Sendable {

@@ -79,7 +79,8 @@ extension ScriptScanner {
             } else if lexer.name(before: 0, is: "import") {
                 importedUnread()
             }
-        case UInt8(ascii: "a"): if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { precachedByName() }
+        case UInt8(ascii: "a"):
+            if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { precachedByName() }
         case UInt8(ascii: "p"): if lexer.name(before: 0, is: "precacheAndRoute") { precachedByName() }
         default: break
         }
@@ -123,7 +124,8 @@ extension ScriptScanner {
     private mutating func defined() {
         let next = lexer.trivia(from: lexer.index)
         guard byte(at: next) == UInt8(ascii: "("), modules.budget > 0 else { return }
-        var parser = ScriptValueParser(text.bytes, lexer.ahead(from: next + 1), budget: min(modules.budget, 4))
+        var parser = ScriptValueParser(
+            text.bytes, lexer.ahead(from: next + 1), budget: min(modules.budget, 4))
         var name = ""
         var place = lexer.trivia(from: next + 1)
         if parser.token.kind == .string {
@@ -230,14 +232,16 @@ extension ScriptScanner {
         modules.add(LoaderNote(.package, value["location"]?.text ?? name, name: name))
         guard let main = value["main"]?.text else { return }
         let file = main.hasPrefix("./") ? String(main.dropFirst(2)) : main
-        modules.add(LoaderNote(.packageMain, file.hasSuffix(".js") ? String(file.dropLast(3)) : file, name: name))
+        modules.add(
+            LoaderNote(.packageMain, file.hasSuffix(".js") ? String(file.dropLast(3)) : file, name: name))
     }
 
     // MARK: - Addresses that are put together
 
     /// Variables with a folder in them.
     private static let folders: [StaticString] = [
-        "base_url", "baseUrl", "baseURL", "BASE_URL", "base_path", "basePath", "root_url", "rootUrl", "root_path",
+        "base_url", "baseUrl", "baseURL", "BASE_URL", "base_path", "basePath", "root_url", "rootUrl",
+        "root_path",
         "static_url", "staticUrl", "STATIC_URL", "site_root",
     ]
 
@@ -279,7 +283,8 @@ extension ScriptScanner {
     private func loadedKind(before distance: Int) -> LinkKind? {
         switch lexer.mark(before: distance) {
         case UInt8(ascii: "f"):
-            return lexer.name(before: distance, is: "fetch") && isGlobal(distance) && !sendsData() ? .data : nil
+            return lexer.name(before: distance, is: "fetch") && isGlobal(distance) && !sendsData()
+                ? .data : nil
         case UInt8(ascii: "g"): return lexer.name(before: distance, is: "getJSON") ? .data : nil
         case UInt8(ascii: "i"): return lexer.name(before: distance, is: "import") ? .module : nil
         case UInt8(ascii: "W"), UInt8(ascii: "S"):
@@ -300,7 +305,8 @@ extension ScriptScanner {
     /// A template up to its first substitution.
     mutating func templateStart(_ range: Range<Int>) {
         let start = lexer.before(0)
-        guard start >= 0, lexer.bytes[start] == UInt8(ascii: "`"), lexer.mark(before: 1) == UInt8(ascii: "(") else {
+        guard start >= 0, lexer.bytes[start] == UInt8(ascii: "`"), lexer.mark(before: 1) == UInt8(ascii: "(")
+        else {
             return
         }
         composed(before: 1)
@@ -340,12 +346,16 @@ extension ScriptScanner {
         guard byte(at: next) == UInt8(ascii: "("), lookaheads < 8 else { return }
         let start = lexer.trivia(from: next + 1)
         let end = lexer.skip(lexer.alphabet.name, from: start)
-        guard end > start, end - start < 64, byte(at: lexer.trivia(from: end)) == UInt8(ascii: ")") else { return }
+        guard end > start, end - start < 64, byte(at: lexer.trivia(from: end)) == UInt8(ascii: ")") else {
+            return
+        }
         lookaheads += 1
         guard let list = listStart(of: start..<end), let elements = ahead(from: list).list else { return }
         for element in elements {
             let reference = element.text ?? element["url"]?.text
-            guard let reference, !reference.contains("${"), implied.count < Self.maximalImplied else { continue }
+            guard let reference, !reference.contains("${"), implied.count < Self.maximalImplied else {
+                continue
+            }
             implied.append(ImpliedLink(reference, Self.kind(ofName: reference) ?? .data))
         }
     }
@@ -361,7 +371,8 @@ extension ScriptScanner {
             let end = index + name.count
             guard end < name.lowerBound else { return nil }
             defer { index += 1 }
-            guard bytes.part(index..<end).isEqual(to: bytes.part(name)), !lexer.alphabet.name[Int(bytes[end])],
+            guard bytes.part(index..<end).isEqual(to: bytes.part(name)),
+                !lexer.alphabet.name[Int(bytes[end])],
                 index == 0 || !lexer.alphabet.name[Int(bytes[index - 1])]
             else { continue }
             let equals = behindSpace(end)
