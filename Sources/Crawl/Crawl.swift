@@ -180,7 +180,12 @@ package final class Crawl {
                 try start(task)
                 reportProgress()
             }
-            if frontier.isOutOfTime || frontier.isDone && scanning == 0 { return }
+            if frontier.isOutOfTime { return }
+            if frontier.isDone, scanning == 0 {
+                guard frontier.hasOpenNames else { return }
+                try apply(.settled)
+                continue
+            }
             if scanning == 0, frontier.isOutOfPatience(now: now) { return try apply(.patienceEnded) }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }

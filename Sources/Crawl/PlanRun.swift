@@ -143,7 +143,9 @@ package struct PlanRun {
         scan.links = links(of: bytes, response.fields, frontier.url(number))
         let known = UInt32(frontier.count)
         var linked: Set<UInt32> = []
-        for case .record(let links) in apply(.scanned(scan)) { linked = Set(links.pages.map(\.number)) }
+        for case .record(let links) in apply(.scanned(scan)) where links.source.number == number {
+            linked = Set(links.pages.map(\.number))
+        }
         let due = try takeDue(interruption)
         var page = PlanSample.Page(url: frontier.url(number), byteCount: bytes.count, latency: latency)
         page.links = linked.sorted().filter { isOfSite($0) }.map { frontier.url($0) }

@@ -101,6 +101,12 @@ struct ScanResult: Sendable {
     /// What the job held in memory.
     let byteCount: Int
     var links: [FoundLink] = []
+    /// What it says to loaders of modules, and asks of them.
+    var notes: [LoaderNote] = []
+    /// What its references are relative to; nil for its own address.
+    var base: WebURL?
+    /// Why running its scripts may bring more than reading them.
+    var renderReasons: RenderReasons = []
     /// Nil for what nobody looked into.
     var format: BodyFormat?
     /// To know the content of a page again.

@@ -214,6 +214,9 @@ final class ScanWorker {
         result.isLeftOut =
             job.mayBeLeftOut && manners.noindex == .obey && result.directives.contains(.noindex)
         result.links = references.resolve(against: job.url, table: table, manners, result.directives)
+        result.notes = table.notes
+        result.base = table.base.flatMap { WebURL($0, base: job.url) }
+        result.renderReasons = table.renderReasons
     }
 
     /// Nil for what may be kept.

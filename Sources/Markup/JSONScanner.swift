@@ -54,11 +54,16 @@ struct JSONScanner {
         let head = text.bytes.part(0..<min(text.bytes.count, 1 << 16))
         let marks: [StaticString] = [
             "\"icons\"", "\"start_url\"", "\"imports\"", "\"prefetch\"", "\"prerender\"",
+            "\"assetgroups\"", "\"componentchunkname\"",
         ]
         guard marks.contains(where: { head.firstIndex(of: $0) != nil }) else { return }
         scan(text, sink) { value, scanner in
             if value["imports"]?.members != nil {
                 scanner.importMap(value)
+            } else if value["assetGroups"]?.array != nil {
+                scanner.angularWorker(value)
+            } else if value["componentChunkName"]?.string != nil {
+                sink.imply(queries(value))
             } else if value["prefetch"]?.array != nil || value["prerender"]?.array != nil {
                 scanner.speculationRules(value)
             } else if value["icons"]?.array != nil || value["start_url"]?.string != nil {
@@ -120,7 +125,29 @@ struct JSONScanner {
         for entry in map?.members ?? [] {
             if Self.isAddress(entry.key) { add(keyOf: entry, .name) }
             guard let address = entry.value.string, Self.isAddress(address) else { continue }
-            add(entry.value, address.hasSuffix("/") ? .name : .module)
+            let isPrefix = address.hasSuffix("/")
+            add(entry.value, isPrefix ? .name : .module)
+            if isPrefix, max(entry.key.utf8.count, address.utf8.count) <= LoaderNote.maximalLength {
+                sink.note([LoaderNote(.prefix, address, name: entry.key)])
+            }
+        }
+    }
+
+    /// What Angular's worker stores: all that its groups name.
+    private mutating func angularWorker(_ list: JSONValue) {
+        for group in list["assetGroups"]?.array ?? [] {
+            for url in group["urls"]?.array ?? [] {
+                guard let name = url.string else { continue }
+                add(url, ScriptScanner.kind(ofName: name) ?? .data)
+            }
+        }
+    }
+
+    /// The data that a page of Gatsby shares with others, beside its own.
+    private static func queries(_ page: JSONValue) -> [ImpliedLink] {
+        (page["staticQueryHashes"]?.array ?? []).prefix(1024).compactMap { hash in
+            guard let hash = hash.string, hash.utf8.count <= 64 else { return nil }
+            return ImpliedLink("page-data/sq/d/\(hash).json", .data, from: .build)
         }
     }
 

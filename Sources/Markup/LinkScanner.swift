@@ -110,7 +110,13 @@ package final class LinkScanner {
         format.scan(SourceText(text), sink)
         // Some addresses are scripts.
         sink.flush()
-        if sink.runsScript, let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
+        guard sink.runsScript else { return }
+        if let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
+        guard format == .html, sink.loadsScript, !PageText.isMuch(in: text) else { return }
+        // What only leads on has nothing to show.
+        if !sink.table.occurrences.contains(where: { $0.kind == .refresh }) {
+            sink.table.renderReasons.insert(.hardlyAnyText)
+        }
     }
 }
 
@@ -144,6 +150,8 @@ final class LinkSink {
     private var isDocument = false
     /// There is a script in the body, or something else that runs as one.
     var runsScript = false
+    /// One of them is loaded, or stands in the document itself.
+    var loadsScript = false
     /// Those of the table, so that none is in it twice.
     private var impliedLinks: Set<ImpliedLink> = []
 
@@ -159,6 +167,7 @@ final class LinkSink {
         self.body = body
         isDocument = format.isDocument
         runsScript = false
+        loadsScript = false
         marks.removeAll(keepingCapacity: true)
         self.found = found
         reader = ReferenceReader(encoding: encoding)
@@ -214,6 +223,11 @@ final class LinkSink {
         where table.implied.count < Self.maximalImplied && impliedLinks.insert(link).inserted {
             table.implied.append(link)
         }
+    }
+
+    /// What the body says to loaders of modules, and asks of them.
+    func note(_ notes: [LoaderNote]) {
+        table.notes.append(contentsOf: notes.prefix(LoaderNote.maximalCount - table.notes.count))
     }
 
     /// What the reference at `place` of the body says.

@@ -19,11 +19,15 @@ package struct LinkTable: Hashable, Sendable {
     package var implied: [ImpliedLink]
     /// What in a document is no link, and changes where it is shown elsewhere. Ascending by place.
     package var marks: [DocumentMark]
+    /// What the body says to loaders of modules, and asks of them, in its order.
+    package var notes: [LoaderNote]
+    /// Why running the body's scripts may bring more than reading them.
+    package var renderReasons: RenderReasons
 
     package init(
         encoding: TextEncoding = .utf8, isTranscoded: Bool = false, base: String? = nil, title: String? = nil,
         robots: String? = nil, occurrences: [LinkOccurrence] = [], implied: [ImpliedLink] = [],
-        marks: [DocumentMark] = []
+        marks: [DocumentMark] = [], notes: [LoaderNote] = [], renderReasons: RenderReasons = []
     ) {
         self.encoding = encoding
         self.isTranscoded = isTranscoded
@@ -33,6 +37,8 @@ package struct LinkTable: Hashable, Sendable {
         self.occurrences = occurrences
         self.implied = implied
         self.marks = marks
+        self.notes = notes
+        self.renderReasons = renderReasons
     }
 
     /// The bytes that the ranges count in: the body itself, or its UTF-8 form.
@@ -82,6 +88,8 @@ package struct ImpliedLink: Hashable, Sendable {
         /// The folder that a bundler's output was put into, which no file of it names; see
         /// ``reference(fromBodyAt:)``.
         case build = 1
+        /// The body's own path, which goes where an asterisk stands; see ``reference(fromBodyAt:)``.
+        case path = 2
     }
 
     package var reference: String
@@ -101,7 +109,12 @@ package struct ImpliedLink: Hashable, Sendable {
     /// A bundler writes the paths below its output folder into the files there: if a script at
     /// `/app/assets/a.js` names `assets/b.js`, then the output folder is `/app/`. When the first folder of
     /// the reference is none of the body's own, the body stands in the output folder itself.
+    ///
+    /// With an asterisk it is the body's path that is put into the reference, without a slash at its end and
+    /// from behind the root that a number sign marks: `/docs#/data*.json` for `/docs/a/` is
+    /// `/docs/data/a.json`, and for `/docs/`, of which nothing is left, `/docs/data/index.json`.
     package func reference(fromBodyAt path: String) -> String {
+        if base == .path { return reference(withPath: path) }
         guard base == .build, !reference.hasPrefix("/"),
             let slash = reference.utf8.firstIndex(of: UInt8(ascii: "/"))
         else { return reference }
@@ -113,6 +126,20 @@ package struct ImpliedLink: Hashable, Sendable {
             return reference
         }
         return String(repeating: "../", count: segments.count - 1 - place) + reference
+    }
+
+    private func reference(withPath path: String) -> String {
+        let parts = reference.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
+        let root = parts.count == 2 ? String(parts[0]) : ""
+        let pattern = parts.last.map(String.init) ?? ""
+        guard let mark = pattern.utf8.firstIndex(of: UInt8(ascii: "*")) else { return root + pattern }
+        var own = path.hasPrefix(root) ? path.dropFirst(root.count) : Substring(path)
+        while own.hasSuffix("/") { own.removeLast() }
+        let end = pattern[pattern.index(after: mark)...]
+        if own.isEmpty, !end.hasPrefix("/") { own = "/index" }
+        // SvelteKit's name for what belongs to `a.html`.
+        let isFile = own.hasSuffix(".html") && end.hasPrefix("/__")
+        return root + String(pattern[..<mark]) + own + (isFile ? end.dropFirst() : end)
     }
 }
 
@@ -152,12 +179,17 @@ package struct DocumentMark: Hashable, Sendable {
 // The stored form: version, flags, encoding, base, title and what is said to robots; then each different
 // (kind, context, flags) once, the flags beyond the eighth in the bits that a context leaves free; then for
 // each occurrence the gap from the one before, the length, and the number of its (kind, context, flags), as
-// variable-length integers; then, if there are any, the implied links and the marks. About four bytes a link.
+// variable-length integers; then, if there are any, the implied links, the marks, the notes and the reasons.
+// About four bytes a link.
 extension LinkTable {
     /// The version of the stored form, and of what the scanners look for: 2 has what scripts write and open,
-    /// 3 the marks of documents. A body whose table is of another one is scanned anew by whoever needs its
-    /// links.
-    package static let version: UInt8 = 3
+    /// 3 the marks of documents, 4 the notes for loaders. A body whose table is of another one is scanned
+    /// anew by whoever needs its links.
+    package static let version: UInt8 = 4
+
+    /// Set in the version of a table with notes: what such a body leads to is not told by its own links
+    /// alone.
+    private static let versionWithNotes: UInt8 = 128
 
     /// Places in a body stay below this.
     private static let placeLimit = 1 << 40
@@ -174,7 +206,9 @@ extension LinkTable {
     package func encoded() -> [UInt8] {
         var has: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
         has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
-        var output: [UInt8] = [Self.version, has, encoding.rawValue]
+        has |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : 128)
+        let version = notes.isEmpty ? Self.version : Self.version | Self.versionWithNotes
+        var output: [UInt8] = [version, has, encoding.rawValue]
         for text in [base, title, robots] {
             guard let text else { continue }
             Self.append(text.utf8.count, to: &output)
@@ -212,7 +246,20 @@ extension LinkTable {
         output.append(contentsOf: body)
         if !implied.isEmpty { appendImplied(to: &output) }
         if !marks.isEmpty { appendMarks(to: &output) }
+        if !notes.isEmpty { appendNotes(to: &output) }
+        if !renderReasons.isEmpty { output.append(renderReasons.rawValue) }
         return output
+    }
+
+    private func appendNotes(to output: inout [UInt8]) {
+        Self.append(notes.count, to: &output)
+        for note in notes {
+            output.append(contentsOf: [note.kind.rawValue, note.link.rawValue])
+            for text in [note.name, note.value] {
+                Self.append(text.utf8.count, to: &output)
+                output.append(contentsOf: text.utf8)
+            }
+        }
     }
 
     private func appendImplied(to output: inout [UInt8]) {
@@ -256,9 +303,11 @@ extension LinkTable {
     private init(_ bytes: Bytes) throws(MarkupError) {
         var input = Input(bytes: bytes)
         let version = try input.byte()
-        guard version == Self.version else { throw .otherVersion(version) }
+        guard version & ~Self.versionWithNotes == Self.version else { throw .otherVersion(version) }
         let has = try input.byte()
-        guard has < 64, let encoding = TextEncoding(rawValue: try input.byte()) else { throw input.damage }
+        guard (has & 64 != 0) == (version & Self.versionWithNotes != 0),
+            let encoding = TextEncoding(rawValue: try input.byte())
+        else { throw input.damage }
         self.init(encoding: encoding, isTranscoded: has & 1 != 0)
         if has & 2 != 0 { base = try input.text() }
         if has & 4 != 0 { title = try input.text() }
@@ -288,6 +337,12 @@ extension LinkTable {
         }
         if has & 8 != 0 { implied = try input.implied() }
         if has & 32 != 0 { marks = try input.marks(below: Self.placeLimit, links: count) }
+        if has & 64 != 0 { notes = try input.notes() }
+        if has & 128 != 0 {
+            let reasons = try input.byte()
+            guard 1...RenderReasons.largest ~= reasons else { throw input.damage }
+            renderReasons = RenderReasons(rawValue: reasons)
+        }
         guard input.isAtEnd else { throw input.damage }
     }
 
@@ -349,6 +404,20 @@ extension LinkTable {
                 marks.append(DocumentMark(kind, at: place, link: link))
             }
             return marks
+        }
+
+        mutating func notes() throws(MarkupError) -> [LoaderNote] {
+            let count = try count(bytesEach: 4)
+            guard count > 0 else { throw damage }
+            var notes: [LoaderNote] = []
+            for _ in 0..<count {
+                let kind = LoaderNote.Kind(rawValue: try byte())
+                let link = LinkKind(rawValue: try byte())
+                guard let kind, let link else { throw damage }
+                let name = try text()
+                notes.append(LoaderNote(kind, try text(), name: name, link: link))
+            }
+            return notes
         }
 
         mutating func text() throws(MarkupError) -> String {

@@ -19,6 +19,11 @@ extension MarkupTarget {
     ]
 
     static let scriptPieces = [
+        "require([", "require.config({", "requirejs({", "var require={", "define([", "define(\"a/b\",[",
+        "define(function(require){",
+        "baseUrl:", "paths:{", "packages:[", "map:{\"*\":{", "text!", "addAll(U)", "U=[", "base_url+", "fetch(`${",
+        "!0",
+        "__VP_HASH_MAP__=JSON.parse(\"{", "{type:\"data\"", "buildId:\"", "_app/immutable/", "ngsw-worker.js",
         "import ", "import(", "from ", "export * from ", "'./a.js'", "\"./b.js\"", "`./c.js`", "`${", "}`",
         "`", "'", "\"", "/", "//", "/*", "*/", "/[/]/g", "\\", "\\u{41}", "\\x41", "\\\n", "(", ")", "{", "}",
         "[", "]", ",", ";", "=", "=>", "+", ".", "...", "?", ":", "new URL(", ", import.meta.url)",

@@ -59,6 +59,23 @@ import Web
         #expect(LinkFlags(rawValue: 256) == .isCORS)
     }
 
+    @Test func `notes for loaders and reasons to render are kept, and a table with notes says so`() throws {
+        let kinds = (UInt8.min...UInt8.max).compactMap(LoaderNote.Kind.init)
+        for reasons in [RenderReasons(), .hardlyAnyText, [.unreadLoader, .unreadFetch, .composedAddress]] {
+            var table = LinkTable(renderReasons: reasons)
+            #expect(try LinkTable(decoding: table.encoded().span) == table)
+            #expect(table.encoded().first == LinkTable.version)
+            table.notes = kinds.map { LoaderNote($0, "v\($0)", name: $0 == .loader ? "" : "n", link: .worker) }
+            let stored = table.encoded()
+            #expect(try LinkTable(decoding: stored.span) == table)
+            // Whoever compares versions reads such a body again, since others decide where it leads.
+            #expect(stored.first != LinkTable.version)
+            for length in stored.indices {
+                #expect(throws: MarkupError.self) { try LinkTable(decoding: Array(stored[..<length]).span) }
+            }
+        }
+    }
+
     /// Written before flags were more than eight.
     @Test func `a table of an earlier larder is read as it was meant`() throws {
         let earlier: [UInt8] = [LinkTable.version, 0, 0, 2, 1, 0, 1, 129, 33, 1, 9, 0, 2, 9, 4, 0, 3, 4, 1]

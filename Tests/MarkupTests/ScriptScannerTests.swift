@@ -173,6 +173,10 @@ import Web
         "#!",
         "//# sourceMappingURL=",
         "\u{E9}", "\\u{", "return/", "x++/", "}/",
+        "require([", "require.config({", "require({a:[", "var require={paths:", "define([", "define(\"a\",[",
+        "define(a(",
+        "addAll(U);", "U=[", "U/*", "addAll(U);U=[U,", "fetch(`${", "fetch(a.", "import(a", "base_url+\"/a\"", "!",
+        "JSON.parse(\"", "__VP_HASH_MAP__=JSON.parse(\"{\");", "require([a+", "require([`${a}", "t.import(\"a\"",
     ]
 
     @Test("The cost is linear in the script", .timeLimit(.minutes(1)), arguments: pieces)
@@ -209,6 +213,8 @@ import Web
         #"new Worker(new URL("./w.js",import.meta.url),{type:"module"});importScripts("a.js","b.js");fetch("/a",{method:"GET"})"#,
         #"r.u=e=>179===e?"a.js":"js/"+({1:"one"}[e]||e)+"."+{1:"ab",2:"cd"}[e]+".js";r.p="/";r.miniCssF=e=>`${e}.css`;r.e(1e3)"#,
         #"const __vite__mapDeps=(i,m=__vite__mapDeps,d=(m.f||(m.f=["assets/a.js","./b.css"])))=>i;p([{url:"a",revision:null},"b"])"#,
+        #"require.config({baseUrl:"/a",paths:{b:["c","d"]},packages:[{name:"e",main:"./f"}],map:{"*":{g:"h"}}});require(["b!i",j+"k"])"#,
+        #"define("a/b",["./c",`d`],f);define(function(require){require("e")});const U=["/f",'g'];c.addAll(U);fetch(`/h/${i}`)"#,
         "`a${b?`c${{d:`e`}.d}`:/f/.test(\"g\")}h`/i/\"import('./j.js')\"\n//# sourceMappingURL=k.js.map",
     ]
 }

@@ -60,6 +60,7 @@ struct Frontier: Sendable {
         case .probed(let host, let answer): core.probed(host: host, answer)
         case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
         case .patienceEnded: return core.loseSilentHosts().map(Action.lost)
+        case .settled: return core.settleLoaders()
         case .ended: return core.settleRedirects()
         }
         return []
@@ -127,6 +128,8 @@ extension Frontier {
 
         /// Hosts that have never answered are not waited for any longer. Gives what is `lost` by that.
         case patienceEnded
+        /// Nothing runs, and nothing is being read: what is still open will not be told by what comes.
+        case settled
         /// Nothing more comes. Says what becomes of redirects that led to nothing that came.
         case ended
     }
@@ -254,6 +257,9 @@ extension Frontier {
 extension Frontier {
     /// Nothing runs and nothing will.
     var isDone: Bool { core.isDone }
+
+    /// There are names of modules that wait for somebody who says where they are.
+    var hasOpenNames: Bool { core.loaders.hasOpenNames }
 
     /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
     /// the crawl.

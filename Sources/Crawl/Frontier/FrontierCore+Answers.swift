@@ -45,14 +45,24 @@ extension FrontierCore {
         }
         guard options.followsLinks else { return actions }
         let known = UInt32(records.count)
+        var result = result
+        let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
+        result.links += loaded.own
         let links = found(result)
         if result.isLeftOut {
             leaveOut(number)
             return actions
         }
+        loaders.keep(links, of: number)
         if let print = result.print { read(number, print, newFrom: known, saysNotFound: result.saysNotFound) }
         actions.append(.record(links))
+        actions += loaded.others.compactMap { found($0).map(Action.record) }
         return actions
+    }
+
+    /// Nobody will say any more where modules are. Gives what the store is told of their links.
+    mutating func settleLoaders() -> [Action] {
+        loaders.settle().compactMap { found($0).map(Action.record) }
     }
 
     /// What was discovered from a number on is what the page was the first to link to.

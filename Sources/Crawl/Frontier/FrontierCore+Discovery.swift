@@ -9,18 +9,38 @@ extension FrontierCore {
     mutating func found(_ result: ScanResult) -> NewLinks {
         var links = NewLinks(from: target(result.number))
         for link in result.links where !result.isLeftOut || link.role == .page {
-            let target = target(found(link, by: result.number))
-            if link.isGuess {
-                links.guesses.append(target)
-            } else {
-                switch link.role {
-                case .page: links.pages.append(target)
-                case .requisite: links.requisites.append(target)
-                case .guide: break
-                }
-            }
+            add(link, by: result.number, to: &links)
         }
         return links
+    }
+
+    /// Further links of what was read before: it leads to all of them, which the store is told once more.
+    mutating func found(_ found: LoaderBook.Found) -> NewLinks? {
+        guard var links = loaders.takeLinks(of: found.number) else {
+            for link in found.links { _ = self.found(link, by: found.number) }
+            return nil
+        }
+        let known = Set((links.pages + links.requisites + links.guesses).map(\.number))
+        for link in found.links { add(link, by: found.number, to: &links, unlessIn: known) }
+        loaders.keep(links, of: found.number)
+        return links
+    }
+
+    private mutating func add(
+        _ link: FoundLink, by number: UInt32, to links: inout NewLinks, unlessIn known: Set<UInt32> = []
+    ) {
+        let number = found(link, by: number)
+        guard !known.contains(number) else { return }
+        let target = target(number)
+        if link.isGuess {
+            links.guesses.append(target)
+        } else {
+            switch link.role {
+            case .page: links.pages.append(target)
+            case .requisite: links.requisites.append(target)
+            case .guide: break
+            }
+        }
     }
 
     /// The text goes along once: from then on the store knows the number.

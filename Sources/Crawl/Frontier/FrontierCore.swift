@@ -60,6 +60,8 @@ struct FrontierCore: Sendable {
     /// How the first link to an entry was written, where that names a session as well.
     var unstripped: [UInt32: WebURL] = [:]
 
+    /// What pages and scripts said to loaders of modules.
+    var loaders = LoaderBook()
     var bounds = RequisiteBounds()
     /// Hosts whose names were not found once.
     var lostHosts: Set<Int> = []

@@ -13,6 +13,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
     let writing: Writing?
     /// How the content of the last script is read.
     private var scriptFormat = BodyFormat.javaScript
+    /// The last script is data by which another one finds files.
+    private var pageData: PageData?
     private var isStyle = true
     /// What the last film or sound said: its sources and tracks, which follow it, say nothing of their own.
     private(set) var isMediaCORS = false
@@ -58,6 +60,8 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         if tag.name == vocabulary.element.script {
             if !text.flags.contains(.isConditional) { sink.runsScript = true }
             scriptFormat = Self.scriptFormat(value(vocabulary.attribute.type, of: tag))
+            pageData = scriptFormat == .opaque ? PageData(tag: text.bytes.part(tag.range)) : nil
+            if scriptFormat == .javaScript { noted(tag) }
         } else if tag.name == vocabulary.element.style {
             let type = value(vocabulary.attribute.type, of: tag)
             isStyle = type.map { $0.isEmpty || $0.starts(with: "text/css") } ?? true
@@ -92,6 +96,9 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         } else {
             return
         }
+        if let pageData, form == .raw, name == vocabulary.element.script {
+            sink.imply(pageData.links(of: text.bytes.part(content), in: text.bytes))
+        }
         switch form {
         case .raw: format.scan(text.part(content), sink)
         case .text: text.withDecoded(content) { format.scan($0, sink) }
@@ -119,12 +126,32 @@ final class HTMLScanner: HTMLSkimmerDelegate {
 
     private static func scriptFormat(_ type: Bytes?) -> BodyFormat {
         guard let type, !type.isEmpty else { return .javaScript }
-        if type.equals("module") { return .javaScript }
-        if type.equals("importmap") { return .importMap }
+        if isModule(type) { return .javaScript }
+        let maps: [StaticString] = ["importmap", "importmap-shim", "systemjs-importmap"]
+        if maps.contains(where: { type.equals($0) }) { return .importMap }
         if type.equals("speculationrules") { return .speculationRules }
         if type.equals("application/ld+json") { return .jsonLD }
         let essence = type.part(0..<(type.firstIndex(of: UInt8(ascii: ";")) ?? type.count))
         return BodyFormat.isJavaScript(essence) ? .javaScript : .opaque
+    }
+
+    /// Modules, and those of the loaders that stand in for a browser's own.
+    private static func isModule(_ type: Bytes) -> Bool {
+        type.equals("module") || type.equals("module-shim") || type.equals("systemjs-module")
+    }
+
+    /// What a `<script>` says to loaders of modules.
+    private func noted(_ tag: HTMLTag) {
+        guard writing == nil, !text.flags.contains(.isConditional) else { return }
+        sink.loadsScript = true
+        if let main = value(vocabulary.attribute.dataMain, of: tag), main.count <= LoaderNote.maximalLength {
+            sink.note([LoaderNote(.main, reading(main) { String(decoding: $0, as: UTF8.self) })])
+        }
+        guard let source = value(vocabulary.attribute.src, of: tag) else { return }
+        let name = source.part((source.lastIndex(of: UInt8(ascii: "/")) ?? -1) + 1..<source.count)
+        if name.starts(with: "require.") || name.starts(with: "requirejs") || name.starts(with: "require-") {
+            sink.note([LoaderNote(.loader, "")])
+        }
     }
 
     /// White space collapsed, references undone, at most 256 bytes of whole characters.
@@ -182,7 +209,7 @@ final class HTMLScanner: HTMLSkimmerDelegate {
         case .form: add(attribute, tag, isPost(tag) ? .submission : .form, flags)
         case .button: add(attribute, tag, isOfPost(tag) ? .submission : .form, flags)
         case .script:
-            let isModule = value(vocabulary.attribute.type, of: tag)?.equals("module") ?? false
+            let isModule = value(vocabulary.attribute.type, of: tag).map(Self.isModule) ?? false
             add(attribute, tag, isModule ? .module : rule.kind, flags)
         case .input:
             if value(vocabulary.attribute.type, of: tag)?.equals("image") ?? false {

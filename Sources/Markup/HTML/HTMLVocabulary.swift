@@ -19,7 +19,7 @@ struct HTMLVocabulary: Sendable {
     struct Attributes: Sendable {
         var rel, `as`, type, httpEquiv, property, name, content, charset, method, formmethod, valuetype,
             codebase: UInt8
-        var itemprop, href, encoding, crossorigin, form, dataMethod, dataTurboMethod: UInt8
+        var itemprop, href, encoding, crossorigin, form, dataMethod, dataTurboMethod, src, dataMain: UInt8
     }
     let element: Elements
     let attribute: Attributes
@@ -44,7 +44,8 @@ struct HTMLVocabulary: Sendable {
             href: attributes.number("href"), encoding: attributes.number("encoding"),
             crossorigin: attributes.number("crossorigin"), form: attributes.number("form"),
             dataMethod: attributes.number("data-method"),
-            dataTurboMethod: attributes.number("data-turbo-method"))
+            dataTurboMethod: attributes.number("data-turbo-method"), src: attributes.number("src"),
+            dataMain: attributes.number("data-main"))
         for name in ElementTraits.named + ElementTraits.breakouts { _ = elements.number(name) }
         let lines = LinkRule.table
         for line in lines {

@@ -24,6 +24,12 @@ struct ChunkLoader {
     /// Chunks that are asked for by their number.
     private var calls: Set<[UInt8]> = []
 
+    /// There was a function that names chunks, as it seems, and it was not understood.
+    var hasUnreadNames = false
+
+    /// Chunks are asked for, and nobody knows what their files are called.
+    var isUnread: Bool { hasUnreadNames && names.isEmpty && !calls.isEmpty }
+
     mutating func add(_ name: ChunkNames) {
         if names.count < Limit.names { names.append(name) }
     }
@@ -119,7 +125,11 @@ extension ScriptScanner {
     private mutating func fileNames() {
         guard let start = behindEquals() else { return }
         var parser = ChunkNamesParser(text.bytes, lexer.ahead(from: start))
-        if let names = parser.function() { loader.add(names) }
+        if let names = parser.function() {
+            loader.add(names)
+        } else if lexer.name(at: lexer.trivia(from: start), is: "function") || lexer.mark(before: 0) != 0 {
+            loader.hasUnreadNames = true
+        }
     }
 
     /// `.miniCss = (chunk, promises) => { … {12: 1, 34: 1}[chunk] … }`: the chunks that have a stylesheet.

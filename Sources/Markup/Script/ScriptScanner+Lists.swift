@@ -35,7 +35,10 @@ extension ScriptScanner {
             // Vite before 5: `preload(() => import("./a.js"), ["assets/a.js", "assets/a.css"])`.
             if let imported, isSameFile(literal.range, imported) { return .build }
         case UInt8(ascii: "("):
-            if lexer.name(before: 3, is: "register"), lexer.name(before: 5, is: "System") { return .own }
+            if lexer.name(before: 3, is: "register"), lexer.name(before: 5, is: "System") {
+                modules.isSystem = true
+                return .own
+            }
             if lexer.name(before: 3, is: "define") { workboxRuntime(literal) }
             if lexer.name(before: 3, is: "precacheAndRoute") || lexer.name(before: 3, is: "addAll") {
                 return .precached
@@ -84,9 +87,9 @@ extension ScriptScanner {
     /// the worker.
     mutating func property(_ literal: ScriptLiteral) {
         let key = lexer.before(2)
-        guard key >= 0, isKey("url", at: key), let object = lexer.openings.last, object.mark == .brace else {
-            return
-        }
+        guard key >= 0 else { return }
+        frameworkProperty(literal, key)
+        guard isKey("url", at: key), let object = lexer.openings.last, object.mark == .brace else { return }
         let isEntry =
             isRevision(from: lexer.index, to: lexer.count)
             || isRevision(from: max(object.before, key - 256, 0), to: key)

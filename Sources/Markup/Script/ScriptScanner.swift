@@ -28,6 +28,13 @@ struct ScriptScanner {
     private var lastAdded = -1
     /// Where the last call of `importScripts` stands; negative before the first.
     var importScripts = -1
+    /// It is a worker's, or may be: what it loads is relative to itself.
+    var isWorker = false
+    /// What it says to loaders of modules, and asks of them.
+    var modules = ModuleCalls()
+    /// What it says of the framework that made the page.
+    var framework = FrameworkFacts()
+    var reasons: RenderReasons = []
 
     private init(_ text: SourceText, _ sink: LinkSink, base: UnsafePointer<UInt8>) {
         self.text = text
@@ -42,6 +49,10 @@ struct ScriptScanner {
         scanner.scan()
         sink.imply(scanner.implied)
         sink.imply(scanner.loader.links())
+        sink.imply(scanner.framework.links(isInline: scanner.isInline))
+        scanner.settleModules()
+        if scanner.loader.isUnread { scanner.reasons.insert(.unreadLoader) }
+        sink.table.renderReasons.formUnion(scanner.reasons)
     }
 
     private mutating func scan() {
@@ -51,17 +62,31 @@ struct ScriptScanner {
             case .end: return
             case .string, .template: literal(ScriptLiteral(token))
             case .sourceMap: sink.add(token.range, in: text, .sourceMap, .line)
-            case .name: if Self.isLoaderLength(token.range.count) { loaderProperty(token.range) }
+            case .name: name(token.range)
             case .number: loaderCall(token.range)
-            case .mark, .expression, .badString, .templatePart, .templateEnd: break
+            case .templatePart: templateStart(token.range)
+            case .mark, .expression, .badString, .templateEnd: break
             }
         }
     }
 
-    /// How long the names of a loader's properties are.
+    /// Most names are dismissed by their length, and by their first byte.
     @inline(__always)
-    private static func isLoaderLength(_ length: Int) -> Bool {
-        length == 1 || length == 7 || length == 8
+    private mutating func name(_ range: Range<Int>) {
+        switch range.count {
+        case 1, 8: loaderProperty(range)
+        case 5: if lexer.bytes[range.lowerBound] == UInt8(ascii: "f") { fetched() }
+        case 6:
+            let first = lexer.bytes[range.lowerBound]
+            if first == UInt8(ascii: "d") || first == UInt8(ascii: "a") || first == UInt8(ascii: "i") {
+                moduleCall(range)
+            }
+        case 7:
+            loaderProperty(range)
+            if lexer.bytes[range.lowerBound] == UInt8(ascii: "r") { moduleCall(range) }
+        case 9, 13, 16: moduleCall(range)
+        default: break
+        }
     }
 
     /// A string or a template without substitutions: what stands in front of it says whether it is a link.
@@ -77,6 +102,8 @@ struct ScriptScanner {
             if lexer.name(before: 1, is: "from"), !lexer.isProperty(1) { imported(literal) }
         case UInt8(ascii: "i"):
             if lexer.name(before: 1, is: "import"), !lexer.isProperty(1) { imported(literal) }
+        case UInt8(ascii: "+"): summand(literal)
+        case UInt8(ascii: "="): if isInline { constant(literal) }
         default: break
         }
         if let call = lexer.openings.last, call.mark == .parenthesis, isWriting(call.before) {
@@ -91,8 +118,11 @@ struct ScriptScanner {
         case UInt8(ascii: "/"): true
         case UInt8(ascii: "s"): range.count > 7 && lexer.bytes[range.lowerBound + 6] == UInt8(ascii: "/")
         default:
-            lexer.bytes[range.upperBound - 1] == UInt8(ascii: "m")
-                && ScriptScanner.isProgram(text.bytes.part(range))
+            switch lexer.bytes[range.upperBound - 1] {
+            case UInt8(ascii: "m"): ScriptScanner.isProgram(text.bytes.part(range))
+            case UInt8(ascii: "n"): isWorker && ScriptScanner.isData(text.bytes.part(range))
+            default: false
+            }
         }
     }
 
@@ -110,7 +140,7 @@ struct ScriptScanner {
         switch address(literal) {
         case .absolute: add(literal, kind, flags)
         case .rooted: add(literal, kind, flags.union(.isGuess))
-        case .dotted, .bare: break
+        case .dotted, .bare: modules.add(address: value(of: literal), kind)
         }
     }
 
@@ -152,20 +182,24 @@ extension ScriptScanner {
     /// The source of a static import or of an export. The name of a package is no address: only an import map
     /// makes it one.
     mutating func imported(_ literal: ScriptLiteral) {
-        guard address(literal) != .bare else { return }
+        guard address(literal) != .bare else { return modules.add(specifier: value(of: literal)) }
         add(literal, importedKind(lexer.trivia(from: lexer.index)))
     }
 
     /// The first argument of a call, or what else stands behind a parenthesis.
     mutating func argument(_ literal: ScriptLiteral) {
-        guard isWhole(literal) else { return }
+        guard isWhole(literal) else { return composed(before: 1) }
+        if mayBeWorkerOfAngular(literal.range) { workerOfAngular(literal) }
         switch lexer.mark(before: 2) {
         case UInt8(ascii: "i"):
             if lexer.name(before: 2, is: "import"),
-                !lexer.isProperty(2) || lexer.name(before: 4, is: "System")
+                !lexer.isProperty(2) || lexer.name(before: 4, is: "System") || modules.isSystem
             {
-                guard address(literal) != .bare else { return }
+                guard address(literal) != .bare else {
+                    return modules.add(specifier: value(of: literal), isSystem: lexer.isProperty(2))
+                }
                 imported = literal.range.count <= ChunkNames.maximalLength ? literal.range : nil
+                if isInline, imported != nil { framework.imported(value(of: literal)) }
                 add(literal, importedKind(behindComma()))
             } else if lexer.name(before: 2, is: "importScripts") {
                 importScripts = lexer.before(2)
@@ -181,7 +215,9 @@ extension ScriptScanner {
                 add(ofDocument: literal, .worker)
             }
         case UInt8(ascii: "r"):
-            if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
+            if lexer.name(before: 2, is: "require") {
+                if !lexer.isProperty(2) { modules.required(value(of: literal)) }
+            } else if lexer.name(before: 2, is: "register"), lexer.isProperty(2),
                 lexer.name(before: 4, is: "serviceWorker")
             {
                 add(ofDocument: literal, .worker)
@@ -190,6 +226,12 @@ extension ScriptScanner {
                 lexer.name(before: 6, is: "import"), address(literal) != .bare
             {
                 add(literal, .module, .isGuess)
+            }
+        case UInt8(ascii: "p"):
+            if lexer.name(before: 2, is: "parse"), lexer.name(before: 4, is: "JSON") { parsed(literal) }
+        case UInt8(ascii: "t"):
+            if lexer.name(before: 2, is: "toUrl"), lexer.name(before: 4, is: "require") {
+                modules.add(LoaderNote(.resource, value(of: literal)))
             }
         case UInt8(ascii: "a"):
             // Worklets.
@@ -211,7 +253,7 @@ extension ScriptScanner {
 
     /// A literal behind a comma: a further argument, or an element of a list.
     private mutating func laterArgument(_ literal: ScriptLiteral) {
-        if nextElement(literal) { return }
+        if nextElement(literal) || joined(literal) { return }
         if importScripts >= 0, lexer.openings.last?.before == importScripts {
             if isWhole(literal) { add(literal, .script) }
             return
@@ -225,7 +267,8 @@ extension ScriptScanner {
         let method = lexer.before(2) + 1
         let isReading =
             lexer.bytes[method - 1] == lexer.bytes[method + 3] && text.bytes.starts(with: "get", at: method)
-        if isReading, isWhole(literal) { add(ofDocument: literal, .data, .isGuess) }
+        guard isReading else { return }
+        if isWhole(literal) { add(ofDocument: literal, .data, .isGuess) } else { composed() }
     }
 
     /// `window.open("…")`: a page, which a document that nobody knows may name by its root alone.
@@ -256,7 +299,7 @@ extension ScriptScanner {
     // MARK: Details of calls
 
     /// Not a method of some object, unless it is the global one.
-    private func isGlobal(_ distance: Int) -> Bool {
+    func isGlobal(_ distance: Int) -> Bool {
         guard lexer.isProperty(distance) else { return true }
         return ["window", "self", "globalThis"].contains { (name: StaticString) in
             lexer.name(before: distance + 2, is: name)
@@ -264,7 +307,7 @@ extension ScriptScanner {
     }
 
     /// `new X`, also `new window.X`.
-    private func isConstructed(_ distance: Int) -> Bool {
+    func isConstructed(_ distance: Int) -> Bool {
         lexer.name(before: distance + 1, is: "new")
             || lexer.isProperty(distance) && lexer.name(before: distance + 3, is: "new")
     }
@@ -336,7 +379,7 @@ extension ScriptScanner {
     }
 
     /// Whether the options of a `fetch` name another method than GET.
-    private func sendsData() -> Bool {
+    func sendsData() -> Bool {
         guard var place = behindComma() else { return false }
         let end = min(place + 512, lexer.count)
         while place < end, lexer.bytes[place] != UInt8(ascii: ")") {
@@ -371,7 +414,8 @@ extension ScriptScanner {
             else { return }
             imply(literal, kind, .isGuess)
         default:
-            guard Self.isProgram(address), fileKind(address) != nil else { return }
+            guard Self.isProgram(address) || isWorker && Self.isData(address), fileKind(address) != nil
+            else { return }
             add(literal, .data, .isGuess)
         }
     }
@@ -390,12 +434,22 @@ extension ScriptScanner {
         address.count > 5 && address.starts(with: ".wasm", at: address.count - 5)
     }
 
+    /// `….json`: the data that a worker reads, which stands beside it.
+    private static func isData(_ address: Bytes) -> Bool {
+        address.count > 5 && address.starts(with: ".json", at: address.count - 5)
+    }
+
     /// Adds what the literal says as a file of the bundler's output.
     mutating func imply(_ literal: ScriptLiteral, _ kind: LinkKind, _ flags: LinkFlags = []) {
         guard implied.count < Self.maximalImplied else { return }
-        var reference: [UInt8] = []
-        ScriptText.unescape(text.bytes.part(literal.range), into: &reference)
-        implied.append(ImpliedLink(String(decoding: reference, as: UTF8.self), kind, flags, from: .build))
+        implied.append(ImpliedLink(value(of: literal), kind, flags, from: .build))
+    }
+
+    /// What the literal says.
+    func value(of literal: ScriptLiteral) -> String {
+        var value: [UInt8] = []
+        ScriptText.unescape(text.bytes.part(literal.range), into: &value)
+        return String(decoding: value, as: UTF8.self)
     }
 
     static var maximalImplied: Int { 65_536 }
@@ -454,6 +508,10 @@ extension ScriptScanner {
     /// What a file is for, by its name.
     func kind(ofFile literal: ScriptLiteral, else kind: LinkKind) -> LinkKind {
         Self.kind(ofFile: text.bytes.part(literal.range)) ?? kind
+    }
+
+    static func kind(ofName name: String) -> LinkKind? {
+        Array(name.utf8).withUnsafeBufferPointer { kind(ofFile: $0) }
     }
 
     static func kind(ofFile name: Bytes) -> LinkKind? {

@@ -1,0 +1,107 @@
+internal import Web
+
+/// A `<script>` with data by which another script of the page finds files.
+enum PageData {
+    /// `__NEXT_DATA__`: where the data of the page is, which Next.js asks for when somebody comes there from
+    /// another page.
+    case next
+    /// `__config`: the worker that searches, and the index it needs, of Material for MkDocs.
+    case material
+
+    /// By the tag, since its id is no attribute that is looked for: hardly any other one matters.
+    init?(tag: Bytes) {
+        if tag.firstIndex(of: "__next_data__") != nil {
+            self = .next
+        } else if tag.firstIndex(of: "__config") != nil {
+            self = .material
+        } else {
+            return nil
+        }
+    }
+
+    func links(of data: Bytes, in document: Bytes) -> [ImpliedLink] {
+        switch self {
+        case .next: Self.next(data, document)
+        case .material: Self.material(data)
+        }
+    }
+
+    private static func material(_ data: Bytes) -> [ImpliedLink] {
+        let config: JSONValue
+        do throws(JSONError) {
+            let limits = JSONLimits(depth: 16, byteCount: 1 << 16, valueCount: 4096)
+            config = try JSONValue.parse(Span(_unsafeElements: data), limits: limits)
+        } catch {
+            // It is some other page's.
+            return []
+        }
+        guard let base = config["base"]?.string, let worker = config["search"]?.string,
+            worker.hasSuffix(".js"), base.utf8.count + worker.utf8.count <= LoaderNote.maximalLength
+        else { return [] }
+        let folder = base.hasSuffix("/") ? base : base + "/"
+        return [
+            ImpliedLink(worker, .worker), ImpliedLink(folder + "search/search_index.json", .data, .isGuess),
+        ]
+    }
+
+    /// Only pages with data of their own have such a file.
+    private static func next(_ data: Bytes, _ document: Bytes) -> [ImpliedLink] {
+        let key: StaticString = "\"buildId\":\""
+        guard let build = last(key, in: data), let end = data[build...].firstIndex(of: UInt8(ascii: "\""))
+        else {
+            return []
+        }
+        let rest = data.part(end..<data.count)
+        let flags: [StaticString] = ["\"gsp\":true", "\"gssp\":true"]
+        let name = data.part(build..<end)
+        guard flags.contains(where: { rest.firstIndex(of: $0) != nil }), !name.isEmpty, name.count <= 128,
+            // With languages the address depends on which of them the page's path stands for.
+            rest.firstIndex(of: "\"locale\":") == nil,
+            name.allSatisfy({
+                $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            })
+        else { return [] }
+        let text = String(decoding: name, as: UTF8.self)
+        return [
+            ImpliedLink("\(root(of: document))#/_next/data/\(text)*.json", .data, .isGuess, from: .path)
+        ]
+    }
+
+    /// What stands in front of `/_next/` in the first address of the page that has it.
+    private static func root(of document: Bytes) -> String {
+        guard let place = document.firstIndex(of: "/_next/") else { return "" }
+        var start = place
+        while start > 0, place - start < 256, document[start - 1] != UInt8(ascii: "\""),
+            document[start - 1] != UInt8(ascii: "'"), document[start - 1] != UInt8(ascii: "=")
+        {
+            start -= 1
+        }
+        let root = document.part(start..<place)
+        // Another host has the files, and the page's own the data.
+        guard root.first == UInt8(ascii: "/"), ScriptAddress(root) == .rooted,
+            !root.contains(where: { $0 <= 0x20 || $0 == UInt8(ascii: "#") || $0 == UInt8(ascii: "*") })
+        else { return "" }
+        return String(decoding: root, as: UTF8.self)
+    }
+
+    /// Behind the last place where it stands.
+    private static func last(_ key: StaticString, in data: Bytes) -> Int? {
+        var index = data.count - key.utf8CodeUnitCount
+        while index >= 0 {
+            // The key is compared as it is written: no other byte has to be looked at closely.
+            if data[index] == UInt8(ascii: "\""), data.starts(withExactly: key, at: index) {
+                return index + key.utf8CodeUnitCount
+            }
+            index -= 1
+        }
+        return nil
+    }
+}
+
+extension Bytes {
+    /// Compares the start letter by letter.
+    fileprivate func starts(withExactly text: StaticString, at offset: Int) -> Bool {
+        guard offset + text.utf8CodeUnitCount <= count else { return false }
+        return (0..<text.utf8CodeUnitCount).allSatisfy { self[offset + $0] == text.utf8Start[$0] }
+    }
+}

@@ -1,0 +1,60 @@
+/// How much there is to read in a document before its scripts run.
+enum PageText {
+    /// So many bytes without white space are the text of a page.
+    static let enough = 200
+
+    /// Whether there is that much. It ends as soon as there is: behind the head of most documents.
+    static func isMuch(in document: Bytes) -> Bool {
+        guard let bytes = document.baseAddress else { return false }
+        var index = 0
+        var length = 0
+        while index < document.count {
+            let mark = bytes.find(UInt8(ascii: "<"), from: index, to: document.count)
+            while index < mark {
+                if !bytes[index].isSpace { length += 1 }
+                index += 1
+                if length >= enough { return true }
+            }
+            index = end(of: mark, in: document, bytes)
+        }
+        return false
+    }
+
+    /// Elements whose content is not shown where scripts run.
+    private static let unseen: [StaticString] = ["script", "style", "title", "noscript", "template"]
+
+    /// Behind the tag or the comment, and behind the content that nobody sees.
+    private static func end(of mark: Int, in document: Bytes, _ bytes: UnsafePointer<UInt8>) -> Int {
+        func behind(_ byte: UInt8, _ index: Int) -> Int {
+            min(bytes.find(byte, from: index, to: document.count) + 1, document.count)
+        }
+        guard mark + 1 < document.count else { return document.count }
+        if document.starts(with: "<!--", at: mark) {
+            var index = mark + 4
+            while index < document.count {
+                index = behind(UInt8(ascii: ">"), index)
+                if index >= mark + 7, bytes[index - 2] == UInt8(ascii: "-"),
+                    bytes[index - 3] == UInt8(ascii: "-")
+                {
+                    return index
+                }
+            }
+            return document.count
+        }
+        let end = behind(UInt8(ascii: ">"), mark)
+        let name = unseen.first { name in
+            let next = mark + 1 + name.utf8CodeUnitCount
+            return next < document.count && document.starts(with: name, at: mark + 1) && !bytes[next].isLetter
+        }
+        guard let name else { return end }
+        var index = end
+        while index < document.count {
+            index = behind(UInt8(ascii: "<"), index)
+            guard index + name.utf8CodeUnitCount < document.count else { return document.count }
+            if bytes[index] == UInt8(ascii: "/"), document.starts(with: name, at: index + 1) {
+                return behind(UInt8(ascii: ">"), index)
+            }
+        }
+        return document.count
+    }
+}

@@ -1,0 +1,166 @@
+internal import Web
+
+/// What a script says of the framework that built the site, gathered while it is scanned: by that, files have
+/// addresses that no script writes down.
+struct FrameworkFacts {
+    /// Nuxt: the number of the build, the folder of its files, the root of the site.
+    private var buildID: String?
+    private var assetsFolder: String?
+    private var root: String?
+    /// SvelteKit: the folder of the build, relative to the document, and whether the page came with data from
+    /// its server.
+    private var svelteFolder: String?
+    private var hasServerData = false
+    /// VitePress: the hashes of the pages' scripts, and the root of the site.
+    private var hashes: [(page: String, hash: String)] = []
+    private var vitePressRoot: String?
+    private var links: [ImpliedLink] = []
+
+    private static let maximalMap = 4 << 20
+    private static let maximalPages = 65_536
+
+    /// - Parameter isInline: the script stands in a document.
+    func links(isInline: Bool) -> [ImpliedLink] {
+        var links = links
+        if let buildID, let assetsFolder {
+            let root = root ?? "/"
+            let folder = Self.joined(root, assetsFolder)
+            links.append(ImpliedLink(Self.joined(folder, "builds/meta/\(buildID).json"), .data, .isGuess))
+            links.append(ImpliedLink(Self.joined(folder, "builds/latest.json"), .data, .isGuess))
+        }
+        if isInline, let svelteFolder {
+            links.append(ImpliedLink(svelteFolder + "version.json", .data, .isGuess))
+            if hasServerData { links.append(ImpliedLink("*/__data.json", .data, .isGuess, from: .path)) }
+        }
+        for (page, hash) in hashes {
+            let file = "assets/\(page).\(hash).js"
+            if let vitePressRoot {
+                links.append(ImpliedLink(Self.joined(vitePressRoot, file), .module))
+            } else {
+                links.append(ImpliedLink(file, .module, from: .build))
+            }
+        }
+        return links
+    }
+
+    private static func joined(_ folder: String, _ file: String) -> String {
+        let name = file.hasPrefix("/") ? String(file.dropFirst()) : file
+        return folder.hasSuffix("/") ? folder + name : folder + "/" + name
+    }
+
+    /// A member of an object.
+    mutating func property(_ key: Property, _ value: String) {
+        switch key {
+        case .buildID: buildID = buildID ?? value
+        case .assetsFolder: assetsFolder = value
+        case .root: root = root ?? value
+        case .nuxtFolder: links.append(ImpliedLink(Self.joined(value, "manifest.js"), .script, .isGuess))
+        case .data: hasServerData = true
+        }
+    }
+
+    enum Property {
+        case buildID, assetsFolder, root, data
+        /// The folder of a site that Nuxt 2 generated.
+        case nuxtFolder
+    }
+
+    /// `import("./_app/immutable/entry/start.1a2b.js")`
+    mutating func imported(_ address: String) {
+        guard svelteFolder == nil, let start = address.firstIndex(of: "_app/immutable/") else { return }
+        svelteFolder = address[..<start] + "_app/"
+    }
+
+    /// `__VP_HASH_MAP__=JSON.parse("…")`
+    mutating func hashMap(_ text: [UInt8]) {
+        guard let members = Self.members(text) else { return }
+        for member in members where hashes.count < Self.maximalPages {
+            guard let hash = member.value.string, hash.utf8.count < 64, member.key.utf8.count < 512 else {
+                continue
+            }
+            hashes.append((member.key, hash))
+        }
+    }
+
+    /// `__VP_SITE_DATA__=JSON.parse("…")`
+    mutating func siteData(_ text: [UInt8]) {
+        vitePressRoot = Self.members(text)?.first { $0.key == "base" }?.value.string ?? vitePressRoot
+    }
+
+    private static func members(_ text: [UInt8]) -> [JSONValue.Member]? {
+        let limits = JSONLimits(depth: 64, byteCount: maximalMap, valueCount: 2 * maximalPages)
+        do throws(JSONError) {
+            return try JSONValue.parse(text.span, limits: limits).members
+        } catch {
+            // Whatever it is, it is no map of these frameworks.
+            return nil
+        }
+    }
+}
+
+extension String {
+    /// Where `part` starts.
+    fileprivate func firstIndex(of part: StaticString) -> String.Index? {
+        let bytes = Array(utf8)
+        let place = bytes.withUnsafeBufferPointer { $0.firstIndex(of: part) }
+        return place.map { utf8.index(startIndex, offsetBy: $0) }
+    }
+}
+
+extension ScriptScanner {
+    /// A string that is the value of the key at this place.
+    mutating func frameworkProperty(_ literal: ScriptLiteral, _ key: Int) {
+        let isQuoted = lexer.bytes[key] == UInt8(ascii: "\"") || lexer.bytes[key] == UInt8(ascii: "'")
+        guard key + 1 < lexer.count, literal.range.count <= 256 else { return }
+        let property: FrameworkFacts.Property
+        // Bundles have such keys by the thousand: most are dismissed by their first letter.
+        switch lexer.bytes[isQuoted ? key + 1 : key] {
+        case UInt8(ascii: "b"):
+            if isInline, isKey("buildId", at: key) {
+                property = .buildID
+            } else if isKey("buildAssetsDir", at: key) {
+                property = .assetsFolder
+            } else if isInline, isKey("baseURL", at: key) {
+                property = .root
+            } else {
+                return
+            }
+        case UInt8(ascii: "s"):
+            guard isKey("staticAssetsBase", at: key) else { return }
+            property = .nuxtFolder
+        case UInt8(ascii: "t"):
+            guard isInline, isKey("type", at: key), text.bytes.part(literal.range).equals("data"),
+                lexer.mark(before: 3) == UInt8(ascii: "{"),
+                [UInt8(ascii: "["), UInt8(ascii: ",")].contains(lexer.mark(before: 4))
+            else { return }
+            property = .data
+        default: return
+        }
+        framework.property(property, value(of: literal))
+    }
+
+    /// `JSON.parse("…")`
+    mutating func parsed(_ literal: ScriptLiteral) {
+        guard lexer.mark(before: 5) == UInt8(ascii: "=") else { return }
+        let isMap = lexer.name(before: 6, is: "__VP_HASH_MAP__")
+        guard isMap || lexer.name(before: 6, is: "__VP_SITE_DATA__") else { return }
+        var text: [UInt8] = []
+        ScriptText.unescape(self.text.bytes.part(literal.range), into: &text)
+        if isMap { framework.hashMap(text) } else { framework.siteData(text) }
+    }
+
+    /// A string that ends like the worker of Angular is called.
+    func mayBeWorkerOfAngular(_ range: Range<Int>) -> Bool {
+        range.count >= 14 && range.count < 256 && lexer.bytes[range.upperBound - 1] == UInt8(ascii: "s")
+            && lexer.bytes[range.upperBound - 4] == UInt8(ascii: "r")
+    }
+
+    /// `register("ngsw-worker.js")`, whatever the call is named: the worker reads the list of its files.
+    mutating func workerOfAngular(_ literal: ScriptLiteral) {
+        let name = text.bytes.part(literal.range)
+        guard name.starts(with: "ngsw-worker.js", at: name.count - 14) else { return }
+        let path = value(of: literal)
+        modules.add(address: path, .worker)
+        modules.add(address: String(path.dropLast(14)) + "ngsw.json", .data)
+    }
+}

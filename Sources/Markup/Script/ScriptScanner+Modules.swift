@@ -1,0 +1,391 @@
+/// What a script says to loaders of modules and asks of them, gathered while it is scanned.
+struct ModuleCalls {
+    private(set) var notes: [LoaderNote] = []
+    /// It is a module of SystemJS, whose own `import` may have any name.
+    var isSystem = false
+    /// It has modules of AMD that are written like those of CommonJS: `define(function (require) {…})`.
+    var isCommonJS = false
+    /// How many tokens may still be read ahead in it.
+    var budget = 1_000_000
+
+    mutating func add(_ note: LoaderNote) {
+        guard notes.count < LoaderNote.maximalCount, !note.value.isEmpty || note.kind == .loader,
+            note.value.utf8.count <= LoaderNote.maximalLength,
+            note.name.utf8.count <= LoaderNote.maximalLength
+        else { return }
+        notes.append(note)
+    }
+
+    /// What is relative to the document, or to the folder in a variable, and looks like an address.
+    mutating func add(address: String, in folder: StaticString? = nil, _ kind: LinkKind) {
+        var hasMark = false
+        for byte in address.utf8 {
+            switch byte {
+            case 0...0x20, UInt8(ascii: "<"), UInt8(ascii: "{"): return
+            case UInt8(ascii: "."), UInt8(ascii: "/"): hasMark = true
+            default: break
+            }
+        }
+        // A word is more often the name of something than the address of a file.
+        guard hasMark, address.utf8.first != UInt8(ascii: "#") else { return }
+        add(LoaderNote(.address, (folder.map { "${\($0)}" } ?? "") + address, link: kind))
+    }
+
+    /// What is no address: only what stands for the beginning of it can make it one.
+    mutating func add(specifier: String, isSystem: Bool = false) {
+        if isSystem {
+            add(LoaderNote(.dependency, specifier))
+        } else if specifier.utf8.contains(UInt8(ascii: "/")) {
+            add(LoaderNote(.specifier, specifier))
+        }
+    }
+
+    /// `require("…")`
+    mutating func required(_ name: String) {
+        if isCommonJS { add(LoaderNote(.dependency, name)) }
+    }
+
+    /// Those of addresses become links of the script itself; gives them.
+    mutating func takeAddresses() -> [LoaderNote] {
+        let addresses = notes.filter { $0.kind == .address && !$0.value.contains("${") }
+        notes.removeAll { $0.kind == .address }
+        return addresses
+    }
+}
+
+extension ScriptScanner {
+    /// At the end of the script.
+    mutating func settleModules() {
+        if isWorker {
+            sink.imply(modules.takeAddresses().map { ImpliedLink($0.value, $0.link, .isGuess) })
+        }
+        sink.note(modules.notes)
+    }
+
+    /// A name that may start a call to a loader. Few names come here, and the loop over all of them is small
+    /// without it.
+    @inline(never)
+    mutating func moduleCall(_ range: Range<Int>) {
+        switch lexer.bytes[range.lowerBound] {
+        case UInt8(ascii: "r"):
+            guard lexer.name(before: 0, is: "require") || lexer.name(before: 0, is: "requirejs"), isGlobal(0)
+            else { return }
+            required()
+        case UInt8(ascii: "d"):
+            if lexer.name(before: 0, is: "define"), isGlobal(0) { defined() }
+        case UInt8(ascii: "i"):
+            if lexer.name(before: 0, is: "importScripts") {
+                isWorker = isWorker || isGlobal(0)
+            } else if lexer.name(before: 0, is: "import") {
+                importedUnread()
+            }
+        case UInt8(ascii: "a"):
+            if lexer.name(before: 0, is: "addAll"), lexer.isProperty(0) { precachedByName() }
+        case UInt8(ascii: "p"): if lexer.name(before: 0, is: "precacheAndRoute") { precachedByName() }
+        default: break
+        }
+    }
+
+    private func byte(at place: Int) -> UInt8 { place < lexer.count ? lexer.bytes[place] : 0 }
+
+    // MARK: - AMD
+
+    /// `require([…])`, `require.config({…})`, `var require = {…}`
+    private mutating func required() {
+        let next = lexer.trivia(from: lexer.index)
+        switch byte(at: next) {
+        case UInt8(ascii: "("):
+            let inside = lexer.trivia(from: next + 1)
+            if byte(at: inside) == UInt8(ascii: "[") {
+                modules.add(LoaderNote(.loader, ""))
+                list(from: inside, .request)
+            } else if byte(at: inside) == UInt8(ascii: "{") {
+                configured(from: inside)
+            }
+        case UInt8(ascii: "."):
+            let name = lexer.trivia(from: next + 1)
+            guard lexer.name(at: name, is: "config") else { return }
+            let call = lexer.trivia(from: name + 6)
+            guard byte(at: call) == UInt8(ascii: "(") else { return }
+            let inside = lexer.trivia(from: call + 1)
+            if byte(at: inside) == UInt8(ascii: "{") {
+                configured(from: inside)
+            } else {
+                reasons.insert(.unreadLoader)
+            }
+        case UInt8(ascii: "="):
+            let inside = lexer.trivia(from: next + 1)
+            if byte(at: inside) == UInt8(ascii: "{") { configured(from: inside) }
+        default: break
+        }
+    }
+
+    /// `define([…], …)`, `define("name", […], …)`, `define(function (require) {…})`
+    private mutating func defined() {
+        let next = lexer.trivia(from: lexer.index)
+        guard byte(at: next) == UInt8(ascii: "("), modules.budget > 0 else { return }
+        var parser = ScriptValueParser(
+            text.bytes, lexer.ahead(from: next + 1), budget: min(modules.budget, 4))
+        var name = ""
+        var place = lexer.trivia(from: next + 1)
+        if parser.token.kind == .string {
+            guard let text = parser.value().text, parser.nextValue() else { return }
+            name = text
+            modules.add(LoaderNote(.definition, name))
+            place = parser.token.range.lowerBound
+        }
+        if parser.isMark("[") {
+            list(from: place, .dependency, of: name)
+        } else if parser.isName("function") {
+            parser.advance()
+            if parser.token.kind == .name { parser.advance() }
+            if parser.take("("), parser.isName("require") { modules.isCommonJS = true }
+        } else if parser.take("("), parser.isName("require") {
+            modules.isCommonJS = true
+        }
+        modules.budget -= 4
+    }
+
+    /// The names in a list that is read ahead.
+    private mutating func list(from start: Int, _ kind: LoaderNote.Kind, of module: String = "") {
+        guard let elements = ahead(from: start).list else { return }
+        for element in elements {
+            guard let name = element.text else {
+                if kind == .request { reasons.insert(.unreadLoader) }
+                continue
+            }
+            modules.add(LoaderNote(kind, Self.name(name, in: module)))
+        }
+    }
+
+    /// `./b` in the module `a/c` is `a/b`.
+    private static func name(_ name: String, in module: String) -> String {
+        guard !module.isEmpty, name.hasPrefix("./") || name.hasPrefix("../") else { return name }
+        var folder = module.utf8.split(separator: UInt8(ascii: "/")).dropLast()
+        var rest = Substring(name)
+        while true {
+            if rest.hasPrefix("./") {
+                rest = rest.dropFirst(2)
+            } else if rest.hasPrefix("../"), !folder.isEmpty {
+                rest = rest.dropFirst(3)
+                folder.removeLast()
+            } else {
+                break
+            }
+        }
+        return folder.map { String(Substring($0)) + "/" }.joined() + rest
+    }
+
+    private mutating func ahead(from start: Int) -> ScriptValue {
+        guard modules.budget > 0 else { return .unknown }
+        let budget = modules.budget
+        var parser = ScriptValueParser(text.bytes, lexer.ahead(from: start), budget: budget)
+        let value = parser.value()
+        modules.budget -= budget - parser.budget + 1
+        return value
+    }
+
+    /// The configuration of RequireJS.
+    private mutating func configured(from start: Int) {
+        guard let members = ahead(from: start).members else { return }
+        for member in members {
+            switch member.key {
+            case "baseUrl": set(.base, "", member.value)
+            case "urlArgs": set(.arguments, "", member.value)
+            case "paths":
+                for path in member.value.members ?? [] {
+                    // Of several the first is asked for, the others should it fail.
+                    set(.path, path.key, path.value.list?.first ?? path.value)
+                }
+            case "packages": for package in member.value.list ?? [] { add(package: package) }
+            case "bundles":
+                for bundle in member.value.members ?? [] {
+                    for id in bundle.value.list ?? [] {
+                        if let name = id.text { modules.add(LoaderNote(.bundle, bundle.key, name: name)) }
+                    }
+                }
+            case "map":
+                for alias in member.value["*"]?.members ?? [] { set(.alias, alias.key, alias.value) }
+            case "deps": for module in member.value.list ?? [] { set(.request, "", module) }
+            case "shim":
+                modules.add(LoaderNote(.loader, ""))
+                for module in member.value.members ?? [] {
+                    let needed = module.value.list ?? module.value["deps"]?.list ?? []
+                    for name in needed { set(.dependency, "", name) }
+                }
+            default: break
+            }
+        }
+    }
+
+    private mutating func set(_ kind: LoaderNote.Kind, _ name: String, _ value: ScriptValue) {
+        if let text = value.text {
+            modules.add(LoaderNote(kind, text, name: name))
+        } else {
+            reasons.insert(.unreadLoader)
+        }
+    }
+
+    /// `"name"`, or `{name: "name", location: "folder", main: "main"}`
+    private mutating func add(package value: ScriptValue) {
+        guard let name = value.text ?? value["name"]?.text else { return }
+        modules.add(LoaderNote(.package, value["location"]?.text ?? name, name: name))
+        guard let main = value["main"]?.text else { return }
+        let file = main.hasPrefix("./") ? String(main.dropFirst(2)) : main
+        modules.add(
+            LoaderNote(.packageMain, file.hasSuffix(".js") ? String(file.dropLast(3)) : file, name: name))
+    }
+
+    // MARK: - Addresses that are put together
+
+    /// Variables with a folder in them.
+    private static let folders: [StaticString] = [
+        "base_url", "baseUrl", "baseURL", "BASE_URL", "base_path", "basePath", "root_url", "rootUrl",
+        "root_path",
+        "static_url", "staticUrl", "STATIC_URL", "site_root",
+    ]
+
+    private func folder(before distance: Int) -> StaticString? {
+        guard lexer.mark(before: distance).isLetter else { return nil }
+        return Self.folders.first { lexer.name(before: distance, is: $0) }
+    }
+
+    /// `var base_url = ".."`
+    mutating func constant(_ literal: ScriptLiteral) {
+        guard let name = folder(before: 2), literal.range.count <= 256 else { return }
+        modules.add(LoaderNote(.constant, value(of: literal), name: "\(name)"))
+    }
+
+    /// `fetch(base_url + "/a.json")`, and whatever else is put together where an address is asked for.
+    mutating func summand(_ literal: ScriptLiteral) {
+        guard lexer.mark(before: 3) == UInt8(ascii: "(") else { return }
+        guard let name = folder(before: 2), isWhole(literal), let kind = loadedKind(before: 4) else {
+            return composed(before: 3)
+        }
+        modules.add(address: value(of: literal), in: name, kind)
+    }
+
+    /// `join(base_url, "a.json")`
+    mutating func joined(_ literal: ScriptLiteral) -> Bool {
+        guard lexer.mark(before: 3) == UInt8(ascii: "("), isWhole(literal), let name = folder(before: 2),
+            let kind = Self.kind(ofFile: text.bytes.part(literal.range)), kind.role == .requisite
+        else { return false }
+        let path = value(of: literal)
+        let isWorker =
+            kind == .script && lexer.mark(before: 5) == UInt8(ascii: "(")
+            && lexer.name(before: 6, is: "Worker")
+        let slash = path.hasPrefix("/") ? "" : "/"
+        modules.add(address: slash + path, in: name, isWorker ? .worker : kind)
+        return true
+    }
+
+    /// What a call loads whose name stands so far in front; nil where it loads nothing.
+    private func loadedKind(before distance: Int) -> LinkKind? {
+        switch lexer.mark(before: distance) {
+        case UInt8(ascii: "f"):
+            return lexer.name(before: distance, is: "fetch") && isGlobal(distance) && !sendsData()
+                ? .data : nil
+        case UInt8(ascii: "g"): return lexer.name(before: distance, is: "getJSON") ? .data : nil
+        case UInt8(ascii: "i"): return lexer.name(before: distance, is: "import") ? .module : nil
+        case UInt8(ascii: "W"), UInt8(ascii: "S"):
+            let isWorker =
+                lexer.name(before: distance, is: "Worker") || lexer.name(before: distance, is: "SharedWorker")
+            return isWorker && isConstructed(distance) ? .worker : nil
+        default: return nil
+        }
+    }
+
+    /// What is put together is asked for by the call whose parenthesis stands so far in front.
+    mutating func composed(before distance: Int) {
+        if loadedKind(before: distance + 1) != nil { composed() }
+    }
+
+    mutating func composed() { reasons.insert(.composedAddress) }
+
+    /// A template up to its first substitution.
+    mutating func templateStart(_ range: Range<Int>) {
+        let start = lexer.before(0)
+        guard start >= 0, lexer.bytes[start] == UInt8(ascii: "`"), lexer.mark(before: 1) == UInt8(ascii: "(")
+        else {
+            return
+        }
+        composed(before: 1)
+    }
+
+    /// `fetch(a.b)`: an address that stands somewhere else. A name by itself is most often the parameter of a
+    /// function that fetches whatever it is told to, unless the script is one of a page.
+    @inline(never)
+    mutating func fetched() {
+        guard lexer.name(before: 0, is: "fetch"), isGlobal(0) else { return }
+        let next = lexer.trivia(from: lexer.index)
+        guard byte(at: next) == UInt8(ascii: "(") else { return }
+        let start = lexer.trivia(from: next + 1)
+        guard byte(at: start).isLetter || byte(at: start) == UInt8(ascii: "_") else { return }
+        let end = lexer.trivia(from: lexer.skip(lexer.alphabet.name, from: start))
+        switch byte(at: end) {
+        case UInt8(ascii: "."), UInt8(ascii: "("), UInt8(ascii: "["): reasons.insert(.unreadFetch)
+        case UInt8(ascii: "+"): reasons.insert(.composedAddress)
+        case UInt8(ascii: ")"), UInt8(ascii: ","): if isInline { reasons.insert(.unreadFetch) }
+        default: break
+        }
+    }
+
+    /// `import(a)`
+    private mutating func importedUnread() {
+        let next = lexer.trivia(from: lexer.index)
+        guard byte(at: next) == UInt8(ascii: "("), isGlobal(0) else { return }
+        let start = lexer.trivia(from: next + 1)
+        if byte(at: start).isLetter { reasons.insert(.unreadLoader) }
+    }
+
+    // MARK: - Lists with a name
+
+    /// `addAll(URLS)`: the list stands further up in the worker.
+    private mutating func precachedByName() {
+        let next = lexer.trivia(from: lexer.index)
+        guard byte(at: next) == UInt8(ascii: "("), lookaheads < 8 else { return }
+        let start = lexer.trivia(from: next + 1)
+        let end = lexer.skip(lexer.alphabet.name, from: start)
+        guard end > start, end - start < 64, byte(at: lexer.trivia(from: end)) == UInt8(ascii: ")") else {
+            return
+        }
+        lookaheads += 1
+        guard let list = listStart(of: start..<end), let elements = ahead(from: list).list else { return }
+        for element in elements {
+            let reference = element.text ?? element["url"]?.text
+            guard let reference, !reference.contains("${"), implied.count < Self.maximalImplied else {
+                continue
+            }
+            implied.append(ImpliedLink(reference, Self.kind(ofName: reference) ?? .data))
+        }
+    }
+
+    /// Where the list begins that is assigned to this name in front of where it stands.
+    private func listStart(of name: Range<Int>) -> Int? {
+        let bytes = text.bytes
+        var index = max(0, name.lowerBound - (1 << 20))
+        while true {
+            index =
+                bytes.baseAddress?.find(bytes[name.lowerBound], from: index, to: name.lowerBound)
+                ?? name.lowerBound
+            let end = index + name.count
+            guard end < name.lowerBound else { return nil }
+            defer { index += 1 }
+            guard bytes.part(index..<end).isEqual(to: bytes.part(name)),
+                !lexer.alphabet.name[Int(bytes[end])],
+                index == 0 || !lexer.alphabet.name[Int(bytes[index - 1])]
+            else { continue }
+            let equals = behindSpace(end)
+            guard byte(at: equals) == UInt8(ascii: "=") else { continue }
+            let list = behindSpace(equals + 1)
+            if byte(at: list) == UInt8(ascii: "[") { return list }
+        }
+    }
+
+    /// Behind a little white space, and no comments: what is tried at many places must be short.
+    private func behindSpace(_ place: Int) -> Int {
+        var index = place
+        while index < place + 64, byte(at: index).isSpace { index += 1 }
+        return index
+    }
+}

@@ -1,0 +1,98 @@
+import Store
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// What loaders of modules ask for is fetched, wherever their configuration stands.
+@Suite struct LoaderCrawlTests {
+    private let bench: CrawlBench
+
+    init() throws {
+        bench = try CrawlBench()
+        script("/js/require.js", "var require")
+    }
+
+    private func page(_ target: String, _ markup: String) { bench.origin.on(target, .page(markup)) }
+
+    private func script(_ target: String, _ text: String) {
+        bench.origin.on(
+            target, OriginAnswer.file(text, type: "text/javascript").validated(entityTag: "\"\(text.count)\""))
+    }
+
+    /// The targets below this folder that were asked for.
+    private func asked(_ folder: String) -> [String] {
+        Set(bench.origin.requests.map(\.target).filter { $0.hasPrefix(folder) }).sorted()
+    }
+
+    private func guesses(of target: String) throws -> [String] {
+        let response = try #require(try bench.stored(target))
+        let links = try #require(try StoreReader(bench.folder).storedLinks(of: response))
+        return links.guesses.compactMap { WebURL($0)?.path }.sorted()
+    }
+
+    @Test func `names are found by the configuration of their page`() throws {
+        page(
+            "/",
+            "<script src=/js/require.js></script><script>require.config({baseUrl:'/m/'})</script><script src=/app.js></script>"
+        )
+        script("/app.js", "require(['a', 'b/c'])")
+        script("/m/a.js", "define(['./d'], f)")
+        #expect(try bench.crawl().misses == [])
+        #expect(asked("/m/") == ["/m/a.js", "/m/b/c.js", "/m/d.js"])
+        #expect(try guesses(of: "/app.js") == ["/m/a.js", "/m/b/c.js"])
+    }
+
+    @Test(arguments: ["/a-config.js", "/z-config.js"])
+    func `a configuration may come before or after the names`(config: String) throws {
+        page("/", "<script src=/app.js></script><script src=\(config)></script>")
+        script("/app.js", "require(['a'])")
+        script(config, "requirejs.config({baseUrl: '/m'})")
+        #expect(try bench.crawl().misses == [])
+        #expect(asked("/m/") == ["/m/a.js"])
+        #expect(try guesses(of: "/app.js") == ["/m/a.js"])
+    }
+
+    @Test func `without a configuration modules are beside the page, which is known in the end`() throws {
+        page("/", "<a href=/d/p.html>d</a>")
+        page("/d/p.html", "<script src=/js/require.js></script><script src=/app.js></script>")
+        script("/app.js", "require(['a', '/abs.js'])")
+        #expect(try bench.crawl().misses == [])
+        #expect(asked("/d/") == ["/d/a.js", "/d/p.html"])
+        #expect(asked("/abs") == ["/abs.js"])
+        #expect(try guesses(of: "/app.js") == ["/abs.js", "/d/a.js"])
+    }
+
+    @Test func `a library is no module where no loader is`() throws {
+        page("/", "<script src=/lib.js></script>")
+        script("/lib.js", "define.amd ? define(['jquery'], f) : f(jQuery)")
+        _ = try bench.crawl()
+        #expect(asked("/j") == [])
+    }
+
+    @Test func `what a script names beside its page is asked for once, however many pages have it`() throws {
+        page("/", "<script src=/s/app.js></script><a href=/a/>a</a><a href=/b/>b</a>")
+        page("/a/", "<script src=/s/app.js></script>")
+        page("/b/", "<script src=/s/app.js></script>")
+        script("/s/app.js", "fetch('data.json')")
+        #expect(try bench.crawl().misses == [])
+        #expect(bench.origin.requests.map(\.target).filter { $0.hasSuffix("data.json") } == ["/data.json"])
+    }
+
+    @Test func `an update knows the page's configuration, though the page is the same`() throws {
+        page("/", "<script>require.config({baseUrl:'/m/'})</script><script src=/app.js></script>")
+        bench.origin.on(
+            "/",
+            OriginAnswer.page("<script>require.config({baseUrl:'/m/'})</script><script src=/app.js></script>")
+                .validated(entityTag: "\"1\""))
+        script("/app.js", "require(['a'])")
+        script("/m/a.js", "define([], f)")
+        _ = try bench.crawl { $0.policy = .revalidate }
+        script("/app.js", "require(['a', 'new'])")
+        script("/m/new.js", "define([], f)")
+        #expect(try bench.crawl { $0.policy = .revalidate }.misses == [])
+        #expect(asked("/m/") == ["/m/a.js", "/m/new.js"])
+        #expect(try guesses(of: "/app.js") == ["/m/a.js", "/m/new.js"])
+    }
+}

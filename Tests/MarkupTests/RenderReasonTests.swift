@@ -1,0 +1,55 @@
+import Markup
+import Testing
+
+@Suite struct RenderReasonTests {
+    private static let text = "<p>" + String(repeating: "Words of a page. ", count: 20)
+
+    @Test(
+        "A script that asks for what cannot be read gives a reason",
+        arguments: [
+            (#"fetch("/api/"+id)"#, .composedAddress), ("fetch(`/api/${id}.json`)", .composedAddress),
+            (#"fetch(base+"/a.json")"#, .composedAddress), (#"import("./"+a+".js")"#, .composedAddress),
+            ("import(`./${a}.js`)", .composedAddress), (#"new Worker("/w/"+a)"#, .composedAddress),
+            (#"$.getJSON("/a?b="+c)"#, .composedAddress), (#"x.open("GET","/a/"+b)"#, .composedAddress),
+            ("fetch(config.url)", .unreadFetch), ("window.fetch(api('x'))", .unreadFetch),
+            ("fetch(urls[0])", .unreadFetch),
+            ("import(a)", .unreadLoader), ("require.config(a)", .unreadLoader),
+            ("require.config({baseUrl:a()})", .unreadLoader),
+            ("require([a?b:c])", .unreadLoader), ("r.u=e=>f(e)+'.js';r.e(12)", .unreadLoader),
+            // What is read, and what hardly ever is an address.
+            (#"fetch("/a.json")"#, []), ("function get(url){return fetch(url)}", []), ("fetch(a,{b:1})", []),
+            ("cache.fetch(a.b)", []), ("x.import(a)", []), (#"f("/a/"+b)"#, []), ("f(`/a/${b}`)", []),
+            ("import('./a.js')", []),
+            (#"fetch("/a",{method:"POST",body:b.c})"#, []), (#"x.open("POST","/a/"+b)"#, []), ("a=`${b}`", []),
+            (#"require(["a"])"#, []), (#"require.config({baseUrl:"/a"})"#, []), ("r.u=e=>f(e);x()", []),
+            ("r.u=e=>e+'.js';r.e(12)", []),
+            ("jQuery.ajax=function(s){x.open(s.type,s.url,s.async)}", []), ("import a from './a.js'", []),
+        ] as [(String, RenderReasons)])
+    func scripts(_ script: String, _ reasons: RenderReasons) {
+        let scan = Scan(script, .javaScript)
+        #expect(scan.faults == [])
+        #expect(scan.table.renderReasons == reasons)
+        let page = Scan(Self.text + "<script>" + script + "</script>")
+        let ofPage: RenderReasons =
+            script.contains("fetch(url)") || script.contains("fetch(a,") ? .unreadFetch : reasons
+        #expect(page.table.renderReasons == ofPage)
+        #expect(page.faults == [])
+    }
+
+    @Test(
+        "A document with scripts and hardly any text gives one",
+        arguments: [
+            (#"<!doctype html><title>App</title><div id=root></div><script src=a.js></script>"#, true),
+            ("<div id=app>Loading</div><script>a()</script><noscript>\(text)</noscript>", true),
+            ("<style>\(text)</style><script>\(text)</script><template>\(text)</template><!-- \(text) -->", true),
+            ("<script src=a.js></script>\(text)", false), ("<div id=root></div>", false), ("<p>Short", false),
+            ("<p>Short<script type=application/json>{}</script>", false), ("<p onclick=a()>Short", false),
+            ("<meta http-equiv=refresh content='0;url=a.html'><script>location.replace('a.html')</script>", false),
+            ("<script src=a.js", false), ("<script src=a.js></script><!-- ", true), ("<script>a</script><style", true),
+        ])
+    func documents(_ page: String, _ isHardlyAny: Bool) {
+        let scan = Scan(page)
+        #expect(scan.faults == [])
+        #expect(scan.table.renderReasons.contains(.hardlyAnyText) == isHardlyAny)
+    }
+}
