@@ -52,6 +52,9 @@ public struct ProxyTraffic: Sendable {
     /// Loaded from servers, and how many of these are held from now on.
     public let loaded: Int
     public let kept: Int
+    /// Loaded and not kept, as that failed, and why.
+    public let lost: Int
+    public let lostWhy: String?
     /// Led to their hosts untouched.
     public let tunnels: Int
     /// Neither held nor to be had.
@@ -116,7 +119,9 @@ extension Larder {
             } catch {
                 throw LarderError(error)
             }
-            told.connect = { url in (try? RawConnection(to: url, fetching)).map(RawChannel.init) }
+            told.connect = { url, mayReach in
+                (try? RawConnection(to: url, fetching, reach: mayReach.reach)).map(RawChannel.init)
+            }
         }
         return (proxy.port, told)
     }
@@ -128,7 +133,8 @@ extension MirrorService {
         log.map { log in
             let counts = log.counts
             return ProxyTraffic(
-                answered: counts[.larder] + counts[.validated], loaded: counts[.network], kept: counts.kept,
+                answered: counts[.larder] + counts[.validated], loaded: counts[.network], kept: counts.kept, lost: counts.lost,
+                lostWhy: counts.lostWhy,
                 tunnels: counts[.tunnel], missed: counts.missed, missedCount: counts[.missed],
                 byteCount: counts.byteCount)
         }

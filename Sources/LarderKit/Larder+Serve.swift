@@ -34,10 +34,11 @@ extension Larder {
         mirror.walk = { reader, site, limit throws(StoreError) in
             try OfflineCheck.needs(of: site, limit: limit, reader)
         }
-        if options.mayBeEmpty || options.proxy != nil { try makeStore() }
+        // What nobody is asked for has to be there.
+        if options.mayBeEmpty || options.proxy != nil && options.policy != .offline { try makeStore() }
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
-        if let wanted = options.proxy, let log { proxy = try proxyOptions(wanted, options, log) }
+        if folder.exists, let wanted = options.proxy, let log { proxy = try proxyOptions(wanted, options, log) }
         let loads = try loads(options, mirror)
         if let loads { mirror.load = { loads.load($0, done: $1) } }
         guard folder.exists else {

@@ -101,7 +101,9 @@ extension FetchRequest {
         reach = request.mayReach.reach
         isAnonymous = request.isAnonymous
         codings = request.codings
-        interim = request.interim
+        if let tell = request.interim {
+            interim = { status, fields in tell(status, fields.withoutControls) }
+        }
         stream = request.stream.map(StreamBridge.init)
     }
 }
@@ -111,11 +113,12 @@ extension LoadOutcome {
         switch result.outcome {
         case .failure(let failure): self = .failure(failure.description)
         case .response(let response):
-            var fields = response.fields
-            // It described the coding that is undone.
-            if !response.isCoded {
-                if fields.contains("Content-Encoding") { fields.remove("Content-Length") }
-                fields.remove("Content-Encoding")
+            var fields = response.fields.withoutControls
+            // They described the coding that is undone (RFC 9530 §2).
+            if !response.isCoded, fields.contains("Content-Encoding") {
+                for name in ["Content-Length", "Content-Encoding", "Content-Digest", "Content-MD5", "Digest"] {
+                    fields.remove(name)
+                }
             }
             var flags = result.exchange.map(ResponseFlags.init) ?? []
             if response.isCoded { flags.insert(.isCoded) }
@@ -135,7 +138,7 @@ private final class StreamBridge: BodyStream {
     init(_ stream: any LoadStream) { self.stream = stream }
 
     func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool {
-        var fields = fields
+        var fields = fields.withoutControls
         if !isCoded { fields.remove("Content-Encoding") }
         return stream.begin(status: status, fields: fields, byteCount: byteCount)
     }

@@ -10,12 +10,17 @@ package struct FoundResponse: Sendable, Equatable {
 extension StoreReader {
     /// What answers for the URL: what is held under it, else under the URLs that may stand in for it, in
     /// their order.
+    ///
+    /// - Parameter isStrict: a program asks, to which little stands in.
     package func find(
-        _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules()
+        _ url: WebURL, request: RequestKey = .get, fields: HTTPFields? = nil, rules: CacheRules = CacheRules(),
+        isStrict: Bool = false
     ) throws(StoreError) -> FoundResponse? {
-        let busters = rules.busters(of: url)
+        let busters = rules.busters(of: url, isStrict: isStrict)
         let (dropsQuery, ignoresOrder) = (rules.dropsQuery(of: url), rules.ignoresOrder(of: url))
-        for candidate in LookupCandidate.all(for: url, busters: busters, dropsQuery: dropsQuery) {
+        for candidate in LookupCandidate.all(
+            for: url, busters: busters, dropsQuery: dropsQuery, isStrict: isStrict)
+        {
             guard let response = try response(for: candidate.url.href, request: request, fields: fields)
             else {
                 continue
@@ -27,7 +32,7 @@ extension StoreReader {
             LookupCandidate.common(
                 of: $0, busters: busters, dropsQuery: dropsQuery, ignoresOrder: ignoresOrder)
         }
-        if let version { return version }
+        if version != nil || isStrict { return version }
         return try findSearchPage(for: url, request: request, fields: fields)
     }
 

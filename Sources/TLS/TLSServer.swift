@@ -128,7 +128,7 @@ package final class TLSSession {
     static func serverName(_ session: OpaquePointer) -> String? {
         guard let name = SSL_get_servername(session, TLSEXT_NAMETYPE_host_name).map({ String(cString: $0) }),
             let url = WebURL("https://\(name)/"), !url.hasCredentials, url.port == nil, url.path == "/",
-            url.query == nil, url.fragment == nil
+            url.query == nil, url.fragment == nil, !name.utf8.contains(UInt8(ascii: "*"))
         else { return nil }
         return url.host
     }

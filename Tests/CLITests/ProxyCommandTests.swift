@@ -90,8 +90,14 @@ import Testing
         #expect(try record([], "sh", "-c", "exit 7").status == 7)
         #expect(try replay("sh", "-c", "kill -TERM $$").status == 128 + 15)
         let missing = try record([], "/nonexistent/program")
-        #expect(missing.status == 3)
+        #expect(missing.status == 127)
         #expect(missing.errors.contains("cannot run /nonexistent/program"))
+    }
+
+    @Test func `what was never recorded is not replayed out of a new larder`() throws {
+        let answer = try replay("true")
+        #expect(answer.status == 3)
+        #expect(answer.errors.contains("there is no larder at"))
     }
 
     @Test func `clients of https get certificates that they trust, for names and for addresses`() throws {

@@ -192,6 +192,80 @@ import Testing
         }
     }
 
+    @Test func `long bodies are kept one after another, short ones beside them`() throws {
+        let bodies = (0..<4).map { number in
+            [UInt8](repeating: UInt8(ascii: "a") + UInt8(number), count: number == 2 ? 900 : 700_000)
+        }
+        for (number, body) in bodies.enumerated() {
+            origin.on("/\(number)", .file(body, type: "application/x-jam").adding("Cache-Control", "max-age=60"))
+        }
+        for policy in [CachePolicy.protocol, .protocol, .offline] {
+            try proxying(policy) { (client, service) throws in
+                for (number, body) in bodies.enumerated() {
+                    #expect(try client.get(origin.url("/\(number)"), host: host).body == body)
+                }
+                #expect(service.traffic?.lost == 0)
+            }
+        }
+        #expect(origin.requests.count == bodies.count)
+    }
+
+    /// To a program `v=1.3` is another thing than `v=1.2`; only a clock's reading is nothing.
+    @Test(arguments: [
+        ("/a?v=1.2", "/a?v=1.3", false), ("/a?t=1", "/a?t=2", false), ("/a?5", "/a?6", false), ("/a", "/a/", false),
+        ("/a?b=1", "/a?b=1&utm_source=x", false), ("/a?b=1&c=2", "/a?c=2&b=1", false),
+        ("/a?_=1700000000000", "/a?_=1700000000999", true), ("/a?1700000000", "/a?1700009999", true),
+        ("/a?cb=0.8371625341", "/a?cb=0.1928374655", true), ("/a?v=1700000000", "/a?v=1700000001", true),
+    ])
+    func `a program gets what it asked for, and not what is like it`(
+        recorded: String, asked: String, isFound: Bool
+    ) throws {
+        origin.on("/a") { _ in .file("jam", type: "text/plain") }
+        try proxying { (client, _) throws in
+            #expect(try client.get(origin.url(recorded), host: host).text == "jam")
+        }
+        try proxying(.offline) { (client, _) throws in
+            #expect(try client.get(origin.url(recorded), host: host).status == 200)
+            #expect(try client.get(origin.url(asked), host: host).status == (isFound ? 200 : 504))
+        }
+    }
+
+    @Test func `the pages of a proxy with a login are for those who have it`() throws {
+        try proxying(login: "jam:plum") { (client, service) throws in
+            let own = "localhost:\(try #require(service.proxyPort))"
+            for path in ["/", "/passes.json", "http://\(own)/passes.json"] {
+                #expect(try client.get(path, host: own).status == 401)
+            }
+            let login = [("Authorization", "Basic amFtOnBsdW0=")]
+            #expect(try client.get("/passes.json", host: own, fields: login).status == 200)
+        }
+    }
+
+    @Test func `a page does not get at another network by a held copy, a name that moved or another protocol`() throws {
+        origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
+        origin.on("/ws", .raw(Array("HTTP/1.1 101 Switching Protocols\r\nUpgrade: jam\r\n\r\n".utf8)))
+        try proxying { (client, _) throws in
+            #expect(try client.get(origin.url("/a"), host: host).text == "a")
+            let evil = [("Origin", "http://evil.test"), ("Sec-Fetch-Site", "cross-site")]
+            #expect(try client.get(origin.url("/a"), host: host, fields: evil).status == 403)
+            #expect(try client.get(origin.url("/a"), host: host).text == "a")
+            #expect(origin.requests.count == 1)
+            let upgrade = [("Connection", "Upgrade"), ("Upgrade", "jam")]
+            #expect(try client.get(origin.url("/ws"), host: host, fields: evil + upgrade).status == 502)
+            #expect(origin.requests.count == 1)
+        }
+    }
+
+    @Test func `a client that would speak HTTP-2 in clear is answered as any other`() throws {
+        origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
+        try proxying { (client, service) throws in
+            let fields = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABk")]
+            for _ in 0..<2 { #expect(try client.get(origin.url("/a"), host: host, fields: fields).text == "a") }
+            #expect(origin.requests.count == 1)
+            #expect(service.traffic?.kept == 1)
+        }
+    }
+
     @Test func `its own pages are not for others' pages`() throws {
         try proxying { (client, service) throws in
             let own = "localhost:\(try #require(service.proxyPort))"

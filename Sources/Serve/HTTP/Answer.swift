@@ -58,6 +58,20 @@ final class Answer: Sendable {
         self.variant = variant
     }
 
+    /// The answer to a HEAD: what a body would be like that nobody sends.
+    ///
+    /// - Parameter byteCount: nil where nobody knows.
+    init(headOf status: Int, fields: [(name: String, value: String)], byteCount: Int?, sharing: Sharing) {
+        self.status = status
+        bytes = Self.head(status: status, fields: fields, byteCount: byteCount, extra: 0)
+        headCount = bytes.count
+        (entityTag, lastModified, hasDate) = Self.validators(fields)
+        file = FileBody(path: "", byteCount: byteCount ?? 0)
+        self.sharing = sharing
+        freshness = nil
+        variant = ""
+    }
+
     /// The length of the body, wherever it is.
     var bodyByteCount: Int { file?.byteCount ?? bytes.count - headCount }
 
@@ -105,7 +119,7 @@ final class Answer: Sendable {
     }
 
     private static func head(
-        status: Int, fields: [(name: String, value: String)], byteCount: Int, extra: Int
+        status: Int, fields: [(name: String, value: String)], byteCount: Int?, extra: Int
     ) -> [UInt8] {
         var head: [UInt8] = []
         head.reserveCapacity(512 + extra)
@@ -123,7 +137,9 @@ final class Answer: Sendable {
         // Of any answer with a body that can be asked for in parts: see `Selection`.
         if status == 200, !hasAcceptRanges { head.append(contentsOf: "Accept-Ranges: bytes\r\n".utf8) }
         // RFC 9110 §8.6: a 204 must not have it, and a 304 would have to tell that of the body it stands for.
-        if status != 204, status != 304 { head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8) }
+        if let byteCount, status != 204, status != 304 {
+            head.append(contentsOf: "Content-Length: \(byteCount)\r\n".utf8)
+        }
         head.append(contentsOf: "\r\n".utf8)
         return head
     }

@@ -105,8 +105,9 @@ package struct RequestHead: Equatable {
     package var isConnect = false
     /// There is an `Upgrade` among the fields.
     var asksUpgrade = false
-    /// There is something among the fields that caches have to weigh: what they are told to do, or a login.
-    var directsCaches = false
+    /// There is something among the fields by which one may get another answer than the next: what a cache is told to
+    /// do, a login, a page that asks.
+    var isParticular = false
     /// Its target is a whole URL, and the scheme of that.
     package var scheme: Scheme?
     package var body: Body
@@ -238,14 +239,15 @@ struct HeadReader {
             hostCount += 1
             if head.host.isEmpty { head.host = value }
         case 5 where matches(name, "range"): head.isConditional = true
-        case 6 where matches(name, "pragma"): head.directsCaches = true
+        case 6 where matches(name, "pragma"): head.isParticular = true
         case 6 where matches(name, "accept"): head.accept = value
-        case 6 where matches(name, "origin"): head.origin = value
+        case 6 where matches(name, "origin"): (head.origin, head.isParticular) = (value, true)
         case 6 where matches(name, "expect"):
             guard matches(value, "100-continue") else { return 417 }
             // RFC 9110 §10.1.1: a client of HTTP/1.0 would take the interim answer for the answer.
             head.expectsContinue = !head.isOld
         case 7 where matches(name, "upgrade"): head.asksUpgrade = true
+        case 7 where matches(name, "referer"): head.isParticular = true
         case 8...19 where matches(name.prefix(3), "if-"):
             head.isConditional = true
         case 10 where matches(name, "connection"):
@@ -256,9 +258,9 @@ struct HeadReader {
             }
         case 13
         where matches(name, "cache-control") || matches(name, "larder-policy") || matches(name, "authorization"):
-            head.directsCaches = true
+            head.isParticular = true
         case 14 where matches(name, "content-length"): return length(value, into: &head)
-        case 14 where matches(name, "sec-fetch-site"): head.fetchSite = value
+        case 14 where matches(name, "sec-fetch-site"): (head.fetchSite, head.isParticular) = (value, true)
         case 17 where matches(name, "transfer-encoding"): return coding(value, into: &head)
         default: break
         }

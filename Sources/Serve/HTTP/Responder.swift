@@ -75,6 +75,8 @@ struct Reply: Sendable {
     var source = PassLog.Source.larder
     /// What came is held from now on.
     var isKept = false
+    /// Why what came could not be kept.
+    var failure: String?
     /// What went out already, in the answer's place.
     var streamed: (status: Int, byteCount: Int)?
     /// Nothing is sent: somebody else takes the client over.

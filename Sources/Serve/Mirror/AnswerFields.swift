@@ -3,7 +3,7 @@ internal import Web
 
 /// Which of a stored response's fields go out again, and how.
 struct AnswerFields {
-    private let layout: OriginLayout
+    let layout: OriginLayout
     /// Clients may keep what they get, by the server's own word.
     let isProxy: Bool
     /// What one answer says beside what all do.
@@ -31,7 +31,7 @@ struct AnswerFields {
     /// What a server said before its answer, as it goes on to a client.
     func interim(_ status: Int, _ said: HTTPFields, base: WebURL) -> [UInt8] {
         let lines = led(said, base: base).map { "\($0): \($1)\r\n" }
-        return Array("HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n".utf8)
+        return HTTPGrammar.bytes(of: "HTTP/1.1 \(status) \(StatusPhrase.of(status))\r\n\(lines.joined())\r\n")
     }
 
     private func led(_ stored: HTTPFields, base: WebURL) -> [(String, String)] {

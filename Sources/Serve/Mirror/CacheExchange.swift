@@ -179,6 +179,13 @@ struct CacheExchange {
     func reply(orLater later: Later) throws(StoreError) -> Reply? {
         let now = loading.now
         let held = try held(now)
+        // What a page may not have asked for is not shown to it for having been asked for by somebody else.
+        if layout.isTransparent, let copy = held.copy, !copy.response.flags.isWithin(mayReach) {
+            return exchange.reply(
+                .text(
+                    403, "\(held.url.href) is of this machine's network, and not for pages from elsewhere.\n",
+                    fields: [("Cache-Control", "no-store")]))
+        }
         switch action(held, now) {
         case .serve(let hit): return try shown(held, hit, now)
         case .serveAndRefresh(let hit, let additional):
@@ -223,7 +230,7 @@ struct CacheExchange {
     /// Whether everybody gets it until it is stale who says nothing of caches.
     private func isTheSameForAll(_ held: Held, _ copy: FoundCopy) -> Bool {
         [.protocol, .auto, .preferCache].contains(policy) && held.key == .get && held.required == nil
-            && !request.head.directsCaches && exchange.context.verifier.allowsKeeping && !copy.isVariant
+            && !request.head.isParticular && exchange.context.verifier.allowsKeeping && !copy.isVariant
             && !copy.response.flags.contains(.isCoded)
             && copy.change.isEmpty
     }
@@ -265,7 +272,7 @@ struct CacheExchange {
             if layout.isTransparent {
                 var reply = Reply(
                     answer: loaded.answer, ownFields: loaded.ownFields, role: .cache, source: loaded.source,
-                    isKept: loaded.isShared && loaded.source == .network)
+                    isKept: loaded.isShared && loaded.source == .network, failure: loaded.failure)
                 guard let streamed = stream?.figures else { return slot.give(reply) }
                 reply.streamed = streamed
                 stream?.conclude()

@@ -42,7 +42,8 @@ struct CopyFinder {
         guard let rules else { return nil }
         for url in urls {
             let found = try reader.find(
-                url, request: request, fields: requestFields, rules: rules.rules(for: url))
+                url, request: request, fields: requestFields, rules: rules.rules(for: url),
+                isStrict: fields.layout.isTransparent)
             guard let found, !found.change.isEmpty, let held = WebURL(found.response.href) else { continue }
             var copy = try copy(found.response, held)
             copy.change = found.change

@@ -182,11 +182,7 @@ final class CopyRenderer {
     func headAnswer(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ sharing: Sharing) -> Answer {
         let outgoing = fields.fields(
             of: stored, base: url, source: .loaded, sharing: sharing, entityTag: ownTag(stored))
-        // Its length is told, and it is not sent: nobody opens it.
-        return Answer(
-            status: status, fields: outgoing,
-            file: Answer.FileBody(path: "", byteCount: stored.contentLength ?? 0),
-            sharing: sharing)
+        return Answer(headOf: status, fields: outgoing, byteCount: stored.contentLength, sharing: sharing)
     }
 
     /// The server's own, where it is not among the fields that go out anyway.

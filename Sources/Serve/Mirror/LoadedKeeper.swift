@@ -12,6 +12,8 @@ final class LoadedKeeper {
     private let scanner = LinkScanner()
     private var opened: (reader: StoreReader, writer: StoreWriter)?
     private var failure: StoreError?
+    /// Files with bodies, which go when what was put is kept or lost.
+    private var spooled: [String] = []
     /// What is held of these is another than before.
     private var changed: [String] = []
 
@@ -49,7 +51,8 @@ final class LoadedKeeper {
                 return try reply(to: job, conclusion, outcome, nil, now)
             }
             let loaded = try read(response, job)
-            defer { loaded.discard() }
+            // The store takes it with the next commit.
+            if case .file(let path) = loaded.content { spooled.append(path) }
             let bundle = self.bundle(response, job, loaded)
             if let mismatch = bundle?.mismatch {
                 // It never takes the place of what is right, nor of what was.
@@ -84,6 +87,9 @@ final class LoadedKeeper {
     /// What came is kept from here on.
     func commit() {
         do throws(StoreError) { try opened?.writer.commit() } catch { fail(error) }
+        // What the store took is not there any more.
+        for path in spooled { unlink(path) }
+        spooled.removeAll()
     }
 
     private func fail(_ error: StoreError) {
@@ -336,16 +342,21 @@ final class LoadedKeeper {
                 source: .missed)
         case .stored(let entry, let hit):
             let source = AnswerSource(hit, [])
+            // What the server says of cookies beside is the client's.
+            var own: [UInt8] = []
+            if case .response(let response) = outcome, hit == .validated, job.layout.isTransparent {
+                own = cookies(response.fields, job)
+            }
             if let shelved = job.shelved {
                 return try renderer(job).answer(shelved, entry, job.request, source, now).map {
-                    LoadedReply(answer: $0, source: hit == .validated ? .validated : .larder)
+                    LoadedReply(answer: $0, ownFields: own, source: hit == .validated ? .validated : .larder)
                 }
             }
             guard let held = job.held else { return nil }
             let copy = FoundCopy(
                 response: held, fields: entry.servedFields(at: now), url: job.request.url, isVariant: false)
             return LoadedReply(
-                answer: try renderer(job).answer(copy, source: source),
+                answer: try renderer(job).answer(copy, source: source), ownFields: own,
                 source: hit == .validated ? .validated : .larder)
         case .received:
             guard case .response(let response) = outcome, let loaded else { return nil }
@@ -367,7 +378,7 @@ final class LoadedKeeper {
     /// Those of a site at the root are its own; where each origin has a name, so are all others'.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
         if job.layout.isTransparent {
-            return Array(fields.all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined().utf8)
+            return HTTPGrammar.bytes(of: fields.all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined())
         }
         guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
         var lines = HTTPFields()
@@ -397,11 +408,6 @@ struct LoadedBody {
 
     /// The same, without the file that it may have come in.
     var inMemory: LoadedBody { LoadedBody(content: .bytes([]), bytes: bytes, reading: reading) }
-
-    /// Removes a file that the store did not take.
-    func discard() {
-        if case .file(let path) = content { unlink(path) }
-    }
 }
 
 extension BodyFormat {

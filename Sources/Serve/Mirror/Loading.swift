@@ -139,7 +139,9 @@ final class Loading: Sendable {
         done: @escaping @Sendable (LoadedReply) -> Void
     ) -> Finish? {
         switch outcome {
-        case .response: reach.note(job.request.url.origin, answered: true, now: now)
+        case .response(let response):
+            reach.note(job.request.url.origin, answered: true, now: now)
+            if job.layout.isTransparent { reach.note(job.request.url.origin, from: response.flags) }
         case .failure: reach.note(job.request.url.origin, answered: false, now: now)
         }
         guard let reply = keeper.conclude(job, outcome, now: now) else {
@@ -202,20 +204,34 @@ struct LoadedReply: Sendable {
     /// Whether those who asked for the same meanwhile may have it too: what may not be kept is one client's.
     var isShared = true
     var source = PassLog.Source.network
+    /// Why what came is not kept.
+    var failure: String?
 
     /// What came could not be kept.
     static func failed(_ job: LoadJob, _ error: StoreError) -> LoadedReply {
         LoadedReply(
             answer: .text(
                 500, "\(error)\n", fields: job.layout.fields(of: job.request.url),
-                sharing: Sharing(missing: job.request.url)))
+                sharing: Sharing(missing: job.request.url)),
+            isShared: false, failure: "\(error)")
     }
 }
 
-/// Which origins have not answered lately: `auto` does not have everybody wait for them anew. Any thread may
-/// use it.
+/// Which origins have not answered lately: `auto` does not have everybody wait for them anew; and how far away answers
+/// came from. Any thread may use it.
 final class OriginReach: Sendable {
     private let silent = Mutex<[String: HTTPDate]>([:])
+    private let places = Mutex<[String: ResponseFlags]>([:])
+
+    /// From the farthest place that the origin has answered from: its name may lead nearer by now.
+    func place(of origin: String) -> ResponseFlags? { places.withLock { $0[origin] } }
+
+    func note(_ origin: String, from flags: ResponseFlags) {
+        places.withLock { places in
+            guard places.count < Self.mostOrigins || places[origin] != nil else { return }
+            places[origin] = flags.farther(than: places[origin])
+        }
+    }
 
     /// How long an origin that did not answer is left alone.
     private static let pause: Int64 = 30

@@ -44,7 +44,7 @@ final class MirrorResponder: Responder {
     /// To a proxy: what is ready for whoever asks for the URL, and says nothing by which one gets another answer than
     /// the next.
     func ready(_ request: Request, at origin: inout String) -> Reply? {
-        guard request.head.method != .other, !request.head.directsCaches, !request.head.asksUpgrade,
+        guard request.head.method != .other, !request.head.isParticular, !request.head.asksUpgrade,
             let look = try? look()
         else { return nil }
         let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
@@ -56,6 +56,11 @@ final class MirrorResponder: Responder {
             VaryKey.isMet(known.variant, by: request.fields)
         else { return nil }
         return Reply(answer: known, ownFields: AnswerFields.age(freshness, at: now), role: .cache)
+    }
+
+    /// To a proxy: how near to this machine a server may be that whoever asks is connected to.
+    func reach(of request: Request, to url: WebURL) -> ResponseFlags {
+        (try? Exchange(request, self).proxiedReach(to: url)) ?? []
     }
 
     func preflight(_ request: Request) -> Reply? {

@@ -35,6 +35,9 @@ package final class PassLog: Sendable {
         package fileprivate(set) var bySource: [Source: Int] = [:]
         package fileprivate(set) var kept = 0
         package fileprivate(set) var byteCount = 0
+        /// What came and could not be kept, and why at last.
+        package fileprivate(set) var lost = 0
+        package fileprivate(set) var lostWhy: String?
         /// Each once, in the order in which they came; the first of them only.
         package fileprivate(set) var missed: [String] = []
 
@@ -66,6 +69,11 @@ package final class PassLog: Sendable {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
         note(method, url, status, source, byteCount, isKept: reply.isKept, since: start)
+        guard let failure = reply.failure else { return }
+        state.withLock { state in
+            state.counts.lost += 1
+            state.counts.lostWhy = failure
+        }
     }
 
     func noteMiss(_ method: String, _ place: String, since start: ContinuousClock.Instant) {

@@ -65,7 +65,10 @@ final class ProxyResponder: Responder {
         }
         guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
         if Upgrade.isAsked(for: request) {
-            return Upgrade(request, url, options).reply(start)
+            if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
+                return Reply(answer: refusal)
+            }
+            return Upgrade(request, url, mayReach: mirror.reach(of: request, to: url), options).reply(start)
         }
         let reply = mirror.respond(
             to: request, orLater: later.observed { log.note(method, url.href, $0, since: start) })
@@ -77,12 +80,10 @@ final class ProxyResponder: Responder {
         let start = ContinuousClock.now
         if let refusal = refusal(of: request) { return .refused(Reply(answer: refusal)) }
         guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
+            !url.host.utf8.contains(UInt8(ascii: "*")),
             let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
         else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
-        guard options.ports?.contains(port) ?? true else {
-            let text = "Clients are not connected to port \(port); to allow it: larder help proxy\n"
-            return .refused(Reply(answer: .text(403, text)))
-        }
+        if let refusal = refusal(ofPort: port) { return .refused(Reply(answer: refusal)) }
         guard options.leavesUntouched(url.host) else {
             return .answered(Tunnel(host: url.host, port: port, security: options.security))
         }
@@ -101,19 +102,26 @@ final class ProxyResponder: Responder {
 
     // MARK: - Who may
 
+    private func refusal(ofPort port: Int) -> Answer? {
+        guard let ports = options.ports, !ports.contains(port) else { return nil }
+        return .text(403, "Clients are not connected to port \(port); to allow it: larder help proxy\n")
+    }
+
     /// RFC 9110 §11.7.
     private func refusal(of request: Request) -> Answer? {
-        guard let login = options.login else { return nil }
-        let given = request.fields["Proxy-Authorization"] ?? ""
-        let wanted = "Basic " + Base64.encode(Array(login.utf8).span)
-        // As long for a wrong beginning as for a wrong end.
-        let isEqual =
-            given.utf8.count == wanted.utf8.count
-            && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
-        if isEqual { return nil }
+        guard !isKnown(by: request.fields["Proxy-Authorization"]) else { return nil }
         return .text(
             407, "This proxy is for those who have its login.\n",
             fields: [("Proxy-Authenticate", "Basic realm=\"larder\"")])
+    }
+
+    private func isKnown(by field: String?) -> Bool {
+        guard let login = options.login else { return true }
+        let given = field ?? ""
+        let wanted = "Basic " + Base64.encode(Array(login.utf8).span)
+        // As long for a wrong beginning as for a wrong end.
+        return given.utf8.count == wanted.utf8.count
+            && zip(given.utf8, wanted.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
     }
 
     private func misdirected(_ request: Request) -> Answer {
@@ -131,6 +139,12 @@ final class ProxyResponder: Responder {
             let url = WebURL("http://\(request.authority)/"),
             ["localhost", "127.0.0.1", "[::1]"].contains(url.host), url.effectivePort == Int(port)
         else { return nil }
+        // Any machine may call itself so. A browser that opens them asks its user for the login.
+        guard isKnown(by: request.fields["Proxy-Authorization"] ?? request.fields["Authorization"]) else {
+            return .text(
+                401, "This proxy's pages are for those who have its login.\n",
+                fields: [("WWW-Authenticate", "Basic realm=\"larder\""), ("Cache-Control", "no-store")])
+        }
         guard request.head.method != .other else {
             return .text(405, "The proxy's own pages answer GET and HEAD.\n", fields: [("Allow", "GET, HEAD")])
         }
@@ -189,11 +203,34 @@ extension Exchange {
         switch asker.kind {
         case .person, .portal: return .fromThisMachine
         case .page(let origins):
-            if context.mayReachPrivate || origins.contains(where: { WebURL($0)?.host == url.host }) {
-                return .fromThisMachine
-            }
+            if context.mayReachPrivate { return .fromThisMachine }
+            // What is called by its address is where it was. A name may lead elsewhere than when its page came.
+            if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
+            let noted = origins.lazy.compactMap { self.context.loading?.reach.place(of: $0) }.first
+            if let noted { return noted }
             return try reach()
         case .led, .outside: return context.mayReachPrivate ? .fromThisMachine : []
         }
+    }
+}
+
+extension ResponseFlags {
+    /// Where an answer came from, alone; of two the farther.
+    func farther(than other: ResponseFlags?) -> ResponseFlags {
+        let own = intersection([.fromThisMachine, .fromPrivateNetwork])
+        return other.map { own.nearness <= $0.nearness ? own : $0 } ?? own
+    }
+
+    /// Whether who may reach so far may have it.
+    func isWithin(_ reach: ResponseFlags) -> Bool { nearness <= reach.nearness }
+
+    private var nearness: Int { contains(.fromThisMachine) ? 2 : contains(.fromPrivateNetwork) ? 1 : 0 }
+}
+
+extension WebURL {
+    /// An address, or a name that nobody's server of names has a say in.
+    fileprivate var isLocalByName: Bool {
+        host.hasPrefix("[") || host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) }
+            || host == "localhost" || host.hasSuffix(".localhost")
     }
 }

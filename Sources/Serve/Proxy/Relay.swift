@@ -1,5 +1,6 @@
 internal import CLinux
 internal import Glibc
+package import Store
 internal import System
 internal import TLS
 package import Web
@@ -14,7 +15,9 @@ package protocol ByteChannel: AnyObject {
 }
 
 /// Connects to the host of an URL, by TLS when its scheme is https; waits until that stands. Nil when it cannot be had.
-package typealias Connect = @Sendable (_ url: WebURL) -> (any ByteChannel)?
+///
+/// - Parameter mayReach: how near to this machine the host may be.
+package typealias Connect = @Sendable (_ url: WebURL, _ mayReach: ResponseFlags) -> (any ByteChannel)?
 
 /// Leads a client's bytes to a host and back, as they are, on a thread of its own: what nobody here looks into.
 enum Relay {
@@ -28,12 +31,13 @@ enum Relay {
 
     /// - Parameter done: told how many bytes the host sent.
     static func start(
-        _ client: HandedOver, to url: WebURL, by connect: @escaping Connect, greeting: Greeting,
+        _ client: HandedOver, to url: WebURL, mayReach: ResponseFlags = .fromThisMachine,
+        by connect: @escaping Connect, greeting: Greeting,
         done: @escaping @Sendable (_ byteCount: Int) -> Void
     ) {
         do throws(SystemError) {
             try NamedThread.start("larder-relay") {
-                done(run(client, connect(url), greeting))
+                done(run(client, connect(url, mayReach), greeting))
             }
         } catch {
             close(client.descriptor)
@@ -59,6 +63,7 @@ enum Relay {
             toHost.move(from: side.receive, to: host.send)
             toClient.move(from: host.receive, to: side.send)
             if toHost.isBroken || toClient.isBroken || toClient.isOver { break }
+            if toHost.isOver { shutdown(host.descriptor, Int32(SHUT_WR)) }
             guard wait(side.descriptor, host.descriptor, toHost, toClient) else { break }
         }
         side.end()
@@ -72,12 +77,17 @@ enum Relay {
         if !toHost.bytes.isEmpty { polls[1].events |= Int16(POLLOUT) }
         if toClient.wantsBytes { polls[1].events |= Int16(POLLIN) }
         if !toClient.bytes.isEmpty { polls[0].events |= Int16(POLLOUT) }
-        let count = poll(&polls, 2, idleMilliseconds)
-        return count > 0 || count < 0 && errno == EINTR
+        // Nothing is to be done about a host that has gone before the client has taken what it said.
+        if polls[1].events == 0 { polls[1].fd = -1 }
+        let count = poll(&polls, 2, toHost.isOver ? lingerMilliseconds : idleMilliseconds)
+        let hasLeft = polls[0].revents & Int16(POLLERR | POLLHUP) != 0
+        return count > 0 && !hasLeft || count < 0 && errno == EINTR
     }
 
     /// An open socket on which nobody says anything for so long is given up.
     private static let idleMilliseconds: Int32 = 15 * 60 * 1000
+    /// And one whose client has said its last.
+    private static let lingerMilliseconds: Int32 = 60 * 1000
 
     /// One way, of the two.
     private struct Flow {
@@ -171,6 +181,7 @@ enum Relay {
 /// A request to speak something else on the connection from here on, such as WebSocket (RFC 9110 §7.8).
 struct Upgrade {
     private let url: WebURL
+    private let mayReach: ResponseFlags
     private let method: String
     private let head: [UInt8]
     private let options: ProxyOptions
@@ -178,15 +189,19 @@ struct Upgrade {
     static func isAsked(for request: Request) -> Bool {
         request.head.asksUpgrade && request.head.body == .none
             && request.fields.elements("Connection").contains { HTTPGrammar.matches($0, "upgrade") }
+            // That is HTTP, which is answered without it.
+            && request.fields.elements("Upgrade").contains { !HTTPGrammar.matches($0, "h2c") }
     }
 
-    init(_ request: Request, _ url: WebURL, _ options: ProxyOptions) {
+    init(_ request: Request, _ url: WebURL, mayReach: ResponseFlags, _ options: ProxyOptions) {
         self.url = url
+        self.mayReach = mayReach
         self.options = options
         method = request.method
         var head = "\(method) \(url.target) HTTP/1.1\r\nHost: \(url.origin.drop { $0 != ":" }.dropFirst(3))\r\n"
         let (protocols, fields) = (request.fields.combined("Upgrade") ?? "", request.fields)
-        for field in fields.withoutConnectionFields.list where field.name.lowercased() != "host" {
+        for field in fields.withoutConnectionFields.list
+        where !["host", "larder-policy"].contains(field.name.lowercased()) {
             head += "\(field.name): \(field.value)\r\n"
         }
         head += "Connection: Upgrade\r\nUpgrade: \(protocols)\r\n\r\n"
@@ -194,7 +209,7 @@ struct Upgrade {
     }
 
     func reply(_ start: ContinuousClock.Instant) -> Reply {
-        let (log, url, method, head) = (options.log, url, method, head)
+        let (log, url, method, head, mayReach) = (options.log, url, method, head, mayReach)
         guard let connect = options.connect else {
             log.noteMiss("UPGRADE", url.href, since: start)
             let text = "\(url.href) is to be spoken to in another way than HTTP, which cannot be held.\n"
@@ -202,7 +217,7 @@ struct Upgrade {
         }
         var reply = Reply(answer: .text(502, ""))
         reply.takeover = { client in
-            Relay.start(client, to: url, by: connect, greeting: .request(head)) { byteCount in
+            Relay.start(client, to: url, mayReach: mayReach, by: connect, greeting: .request(head)) { byteCount in
                 log.noteTunnel(method, url.href, byteCount, since: start)
             }
         }

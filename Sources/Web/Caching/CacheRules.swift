@@ -81,8 +81,8 @@ package struct CacheRules: Sendable {
     package func dropsQuery(of url: WebURL) -> Bool { first(\.dropsQuery, url, nil) ?? false }
 
     /// The parameters of the URL's query that say nothing of what is asked for.
-    package func busters(of url: WebURL) -> CacheBusters {
-        var busters = CacheBusters.known
+    package func busters(of url: WebURL, isStrict: Bool = false) -> CacheBusters {
+        var busters = isStrict ? CacheBusters.strict : .known
         if let names = first(\.versions, url, nil) { busters.names.formUnion(names) }
         return busters
     }

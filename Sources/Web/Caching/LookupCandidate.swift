@@ -53,8 +53,10 @@ package struct LookupCandidate: Sendable, Hashable {
 
     /// All candidates, in the order in which to try them: the URL itself, then each change alone and by the
     /// other scheme. The query is dropped only when a rule of the user allows it for this URL.
+    ///
+    /// - Parameter isStrict: a program asks, to which another scheme or session is another thing.
     package static func all(
-        for asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false
+        for asked: WebURL, busters: CacheBusters = .known, dropsQuery: Bool = false, isStrict: Bool = false
     ) -> [LookupCandidate] {
         let url = asked.withoutFragment
         var found: [LookupCandidate] = []
@@ -64,14 +66,14 @@ package struct LookupCandidate: Sendable, Hashable {
         }
         func addBoth(_ candidate: WebURL?, _ change: Change) {
             add(candidate, change)
-            add(candidate?.otherScheme, change.union(.scheme))
+            if !isStrict { add(candidate?.otherScheme, change.union(.scheme)) }
         }
         addBoth(url, [])
-        addBoth(url.otherSlash, .slash)
+        if !isStrict { addBoth(url.otherSlash, .slash) }
         let unbusted = busters.stripped(url)
         addBoth(unbusted, .busters)
         // A crawl keeps pages under the URL without their sessions, and whatever else it has.
-        if url.isHTTP {
+        if url.isHTTP, !isStrict {
             addBoth(SessionParameters.stripped(url), .busters)
             addBoth(unbusted.flatMap(SessionParameters.stripped), .busters)
         }
@@ -89,6 +91,9 @@ package struct CacheBusters: Sendable, Hashable {
     package var names: Set<String>
     /// Whether a parameter that is nothing but a number, as in `app.js?1699999999`, is one.
     package var includesBareNumbers: Bool
+    /// Those that count only where their value is the reading of a clock, or drawn by lot, and that bare numbers do
+    /// likewise: `v=1.2` may be another thing than `v=1.3`.
+    package var readings: Set<String> = []
 
     package init(names: Set<String>, includesBareNumbers: Bool = true) {
         self.names = names
@@ -102,6 +107,13 @@ package struct CacheBusters: Sendable, Hashable {
         "cache-buster", "cb", "dc", "no-cache", "no_cache", "nocache", "rand", "random", "rnd", "t",
         "timestamp", "ts", "v", "ver",
     ])
+
+    /// To a program, what differs in nothing but a moment is the same.
+    package static let strict: CacheBusters = {
+        var busters = CacheBusters(names: [], includesBareNumbers: false)
+        busters.readings = known.names
+        return busters
+    }()
 
     /// The URL without such parameters, the others untouched and in their order; nil when it has none.
     package func stripped(_ url: WebURL) -> WebURL? {
@@ -118,7 +130,19 @@ package struct CacheBusters: Sendable, Hashable {
         if includesBareNumbers, !name.isEmpty, name.count == parameter.count, name.allSatisfy(\.isASCIIDigit) {
             return true
         }
-        return names.contains(HTTPGrammar.lowercased(name))
+        let lowercased = HTTPGrammar.lowercased(name)
+        if names.contains(lowercased) { return true }
+        guard !readings.isEmpty else { return false }
+        return name.count == parameter.count
+            ? Self.isReading(name)
+            : readings.contains(lowercased) && Self.isReading(parameter.dropFirst(name.count + 1))
+    }
+
+    /// Seconds since 1970 or finer, or a fraction as `Math.random()` gives it.
+    private static func isReading(_ value: Substring.UTF8View) -> Bool {
+        let digits = value.starts(with: "0.".utf8) ? value.dropFirst(2) : value
+        return (digits.count == value.count ? 10...19 : 8...20).contains(digits.count)
+            && digits.allSatisfy(\.isASCIIDigit)
     }
 }
 

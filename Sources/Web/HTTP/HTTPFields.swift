@@ -22,6 +22,19 @@ package struct HTTPFields: Sendable, Equatable {
         list.append(Field(name: name, value: value))
     }
 
+    /// With spaces for the control characters that no value may have, and that some readers end a line by (RFC 9110
+    /// §5.5).
+    package var withoutControls: HTTPFields {
+        func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
+        guard list.contains(where: { $0.value.utf8.contains(where: isControl) }) else { return self }
+        return HTTPFields(
+            list.map { field in
+                Field(
+                    name: field.name,
+                    value: HTTPGrammar.text(HTTPGrammar.bytes(of: field.value).map { isControl($0) ? 0x20 : $0 }))
+            })
+    }
+
     /// Leaves one field of this name, where its first one stood or else at the end.
     package mutating func set(_ name: String, _ value: String) {
         guard let first = list.firstIndex(where: { HTTPGrammar.matches($0.name, name) }) else {

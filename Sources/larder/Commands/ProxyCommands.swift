@@ -82,7 +82,6 @@ enum RecordCommand {
             service.stop()
             folder.remove()
             if let traffic = service.traffic { tell(traffic, terminal) }
-            guard let status else { return .unable }
             fflush(nil)
             // Whatever that is: it need not be one of ours.
             _exit(status)
@@ -93,16 +92,17 @@ enum RecordCommand {
 
     private static func tell(_ traffic: ProxyTraffic, _ terminal: Terminal) {
         terminal.remark(ProxyCommand.summary(of: traffic))
+        if let why = traffic.lostWhy { terminal.remark("\(traffic.lost) could not be kept: \(why)") }
         for url in traffic.missed.prefix(mostNamed) { terminal.remark("missed \(url)") }
         let more = traffic.missed.count - mostNamed
         if more > 0 { terminal.remark("and \(more) more; larder misses lists them") }
     }
 
-    /// The command's exit status, or 128 and the signal that ended it, as shells have it; nil when it did not
-    /// start.
+    /// The command's exit status, or 128 and the signal that ended it; 127 or 126 when it did not start: as shells
+    /// have it.
     private static func run(
         _ words: [String], _ environment: [String: String], _ terminal: Terminal
-    ) -> Int32? {
+    ) -> Int32 {
         let arguments = words.map { strdup($0) } + [nil]
         let settings = environment.map { strdup("\($0)=\($1)") } + [nil]
         defer { for text in arguments + settings { free(text) } }
@@ -121,8 +121,8 @@ enum RecordCommand {
         let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
             terminal.fail(
-                "cannot run \(words[0]): \(SystemError.text(of: code)); check its name, and put -- before it")
-            return nil
+                "cannot run \(words[0]): \(SystemError.text(of: code)); check its name")
+            return code == ENOENT ? 127 : 126
         }
         // A terminal tells both of Ctrl-C; what is sent to larder alone is passed on.
         let running = child
