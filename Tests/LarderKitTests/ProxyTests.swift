@@ -259,7 +259,9 @@ import Testing
     @Test func `a client that would speak HTTP-2 in clear is answered as any other`() throws {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
         try proxying { (client, service) throws in
-            let fields = [("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABk")]
+            let fields = [
+                ("Connection", "Upgrade, HTTP2-Settings"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABk"),
+            ]
             for _ in 0..<2 { #expect(try client.get(origin.url("/a"), host: host, fields: fields).text == "a") }
             #expect(origin.requests.count == 1)
             #expect(service.traffic?.kept == 1)
