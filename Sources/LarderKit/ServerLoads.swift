@@ -113,13 +113,7 @@ extension LoadOutcome {
         switch result.outcome {
         case .failure(let failure): self = .failure(failure.description)
         case .response(let response):
-            var fields = response.fields.withoutControls
-            // They described the coding that is undone (RFC 9530 §2).
-            if !response.isCoded, fields.contains("Content-Encoding") {
-                for name in ["Content-Length", "Content-Encoding", "Content-Digest", "Content-MD5", "Digest"] {
-                    fields.remove(name)
-                }
-            }
+            let fields = response.fields.shown(isCoded: response.isCoded)
             var flags = result.exchange.map(ResponseFlags.init) ?? []
             if response.isCoded { flags.insert(.isCoded) }
             self = .response(
@@ -138,13 +132,24 @@ private final class StreamBridge: BodyStream {
     init(_ stream: any LoadStream) { self.stream = stream }
 
     func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool {
-        var fields = fields.withoutControls
-        if !isCoded { fields.remove("Content-Encoding") }
-        return stream.begin(status: status, fields: fields, byteCount: byteCount)
+        stream.begin(status: status, fields: fields.shown(isCoded: isCoded), byteCount: byteCount)
     }
 
     var hasRoom: Bool { stream.hasRoom }
     var isGone: Bool { stream.isGone }
     func take(_ bytes: UnsafeRawBufferPointer) { stream.take(bytes) }
     func end(isWhole: Bool) { stream.end(isWhole: isWhole) }
+}
+
+extension HTTPFields {
+    /// As clients are shown them: without what described a coding that is undone (RFC 9530 §2), and without what some
+    /// readers end a line by.
+    fileprivate func shown(isCoded: Bool) -> HTTPFields {
+        var fields = withoutControls
+        guard !isCoded, fields.contains("Content-Encoding") else { return fields }
+        for name in ["Content-Length", "Content-Encoding", "Content-Digest", "Content-MD5", "Digest"] {
+            fields.remove(name)
+        }
+        return fields
+    }
 }

@@ -256,6 +256,39 @@ import Testing
         }
     }
 
+    @Test func `what the server says beside a body goes on as far as it is still so`() throws {
+        origin.on("/coded") { _ in
+            .file(CodedText.gzip.bytes, type: "text/plain").adding("Content-Encoding", "gzip")
+                .adding("Content-Digest", "sha-256=:AAAA:").adding("Content-MD5", "AAAA")
+        }
+        origin.on(
+            "/odd",
+            .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nX-Odd: a\rSet-Cookie: b=c\r\n\r\nx".utf8)))
+        origin.on("/tag") { request in
+            let answer = OriginAnswer.file("jam", type: "text/plain").adding("ETag", "\"1\"")
+                .adding("Cache-Control", "no-cache").adding("Set-Cookie", "a=b")
+            guard request["If-None-Match"] != nil else { return answer }
+            return OriginAnswer(status: 304, fields: [("ETag", "\"1\""), ("Set-Cookie", "c=d")], text: "")
+        }
+        try proxying { (client, _) throws in
+            let coding = [("Accept-Encoding", "gzip")]
+            let head = try client.get(origin.url("/coded"), method: "HEAD", host: host, fields: coding)
+            #expect(head["Content-Length"] == nil)
+            let body = try client.get(origin.url("/coded"), host: host, fields: coding)
+            #expect(body["Content-Digest"] == nil && body["Content-MD5"] == nil)
+            #expect(try client.get(origin.url("/odd"), host: host)["X-Odd"] == "a Set-Cookie: b=c")
+            #expect(try client.get(origin.url("/tag"), host: host)["Set-Cookie"] == "a=b")
+            #expect(try client.get(origin.url("/tag"), host: host)["Set-Cookie"] == "c=d")
+        }
+    }
+
+    @Test func `a host by a star has no tunnel`() throws {
+        try proxying { (client, _) throws in
+            try client.send("CONNECT *:\(origin.port) HTTP/1.1\r\nHost: *:\(origin.port)\r\n\r\n")
+            #expect(try client.response().status == 400)
+        }
+    }
+
     @Test func `a client that would speak HTTP-2 in clear is answered as any other`() throws {
         origin.on("/a", .page("a").adding("Cache-Control", "max-age=60"))
         try proxying { (client, service) throws in
