@@ -45,7 +45,7 @@ import Web
         plan.progress = { progress in
             guard progress.pages.done + progress.requisites.done == 1, progress.running == 1 else { return }
             // The beginning comes at once, what follows much later than so many calls.
-            if calls.add(1, ordering: .relaxed).newValue == 8 { interruption.request() }
+            if calls.add(1, ordering: .relaxed).newValue == 25 { interruption.request() }
         }
         let first = try Crawl(plan, interruption: interruption).run()
         #expect(first.isInterrupted)
