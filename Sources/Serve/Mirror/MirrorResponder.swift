@@ -41,10 +41,11 @@ final class MirrorResponder: Responder {
         }
     }
 
-    /// To a proxy: what is ready for whoever asks for the URL, and says nothing by which one gets another answer than
-    /// the next.
+    /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by which one
+    /// gets another answer than the next.
     func ready(_ request: Request, at origin: inout String) -> Reply? {
-        guard request.head.method != .other, !request.head.isParticular, !request.head.asksUpgrade,
+        guard request.head.method != .other, !request.head.isParticular || context.loading == nil,
+            !request.head.asksUpgrade,
             let look = try? look()
         else { return nil }
         let known = origin.withUTF8 { context.tier.value(for: $0.span, request.target.span, now: look.time) }
