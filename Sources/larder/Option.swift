@@ -331,7 +331,8 @@ extension Option {
         standard: "the portal")
     static let listen = Option(
         name: "--listen", value: "ADDRESS",
-        help: "the address to listen on, * for all that this machine has; a mirror needs --at-root, a proxy --proxy-user",
+        help:
+            "the address to listen on, * for all; a mirror needs --at-root, a proxy --proxy-user",
         standard: "loopback only")
     static let policy = Option(
         name: "--policy", value: "NAME",
