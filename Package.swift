@@ -40,6 +40,7 @@ let package = Package(
         room("Fetch", ["System", "Web", "CCurl", "CCodings"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("TLS", ["System", "Web", "CTLS"]),
+        room("Browser", ["System", "Web"]),
         room("Crawl", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"]),
         room("Reports", ["System", "Web", "Digest", "Store"]),
         room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
@@ -47,8 +48,8 @@ let package = Package(
         room(
             "LarderKit",
             [
-                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Crawl", "Reports", "Check",
-                "Serve",
+                "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
+                "Check", "Serve",
             ]),
         .executableTarget(
             name: "larder", dependencies: ["System", "Web", "Reports", "LarderKit"],

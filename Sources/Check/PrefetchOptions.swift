@@ -18,6 +18,12 @@ public struct PrefetchOptions: Sendable {
     /// A visit with less than half of the pages that the one before has is published all the same, and so is one that has a
     /// login in place of the site.
     public var allowsShrinking = false
+    /// The Chromium or Chrome that shows pages; nil for the first that is found, empty for none.
+    public var browser: String?
+    /// How many pages it shows at once; nil for what the machine's cores and memory allow.
+    public var renderTabs: Int?
+    /// Makes whoever renders pages; nil renders none.
+    package var rendering: RenderMaker?
     /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed are stored without.
     public var willStore: WillStore?
     /// Threads that scan what was fetched; at first one a core.
@@ -29,6 +35,10 @@ public struct PrefetchOptions: Sendable {
 
     public init() {}
 }
+
+/// Makes whoever renders pages of a site that is prefetched as the options and the plan say.
+package typealias RenderMaker =
+    @Sendable (PrefetchOptions, SitePlan, StoreFolder) throws(LarderError) -> RenderPlan?
 
 extension CrawlPlan {
     /// As the options say.
@@ -54,6 +64,7 @@ extension CrawlPlan {
                 .input, "the policy \(options.policy.rawValue) asks nothing of the network: choose another to prefetch")
         }
         policy = options.policy
+        if options.plan.render?.mode != .never { rendering = try options.rendering?(options, options.plan, folder) }
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
     }
 }

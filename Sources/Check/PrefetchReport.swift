@@ -56,7 +56,7 @@ public struct PrefetchReport: Sendable, Equatable {
 }
 
 extension PrefetchReport: JSONObject {
-    package var members: JSONMembers { runMembers + visitMembers + listMembers }
+    package var members: JSONMembers { runMembers + visitMembers + ["rendering": crawl.rendering] + listMembers }
 
     private var runMembers: JSONMembers {
         [

@@ -158,6 +158,7 @@ package struct SiteRun {
         site: WebURL, start: [WebURL], _ options: PrefetchOptions
     ) throws(LarderError) -> CrawlPlan {
         var plan = try CrawlPlan(site: site, start: start, folder: folder, options)
+        plan.sitePlan.rendered = self.plan(ofSite: site.href)?.rendered ?? []
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
@@ -193,6 +194,7 @@ package struct SiteRun {
             plan.fewestPages = nil
             plan.refusesWalls = false
             plan.followsLinks = manifest.hasRequisites
+            plan.rendering = nil
             // Only what bundles need is wanted: no pages, and what is said of those in robots.txt says nothing of it.
             plan.productToken = nil
         }
@@ -229,7 +231,7 @@ package struct SiteRun {
         do throws(CrawlError) {
             let crawl = try Crawl(plan, interruption: interruption).run()
             unanswered = crawl.unansweredMisses
-            try keep(LeftOut(crawl), plan)
+            try keep(LeftOut(crawl), crawl.rendering, plan)
             report = PrefetchReport(crawl, plan.sitePlan)
             report.unansweredMisses = unanswered.count
         } catch {
@@ -259,11 +261,13 @@ package struct SiteRun {
         return plan.limits.pages.map { $0 > wanted } ?? true ? wanted : nil
     }
 
-    /// For whoever asks later why a page is not there.
-    private func keep(_ leftOut: LeftOut?, _ plan: CrawlPlan) throws(CrawlError) {
-        guard let leftOut else { return }
+    /// For whoever asks later why a page is not there, and for the next run, which patterns of pages are worth
+    /// being rendered.
+    private func keep(_ leftOut: LeftOut?, _ rendering: RenderReport, _ plan: CrawlPlan) throws(CrawlError) {
         var settings = plan.sitePlan
         settings.leftOut = leftOut
+        settings.rendered = rendering.worthPatterns ?? settings.rendered
+        guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
             try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)
         } catch {

@@ -13,6 +13,7 @@ extension Crawl {
         case .robots(let host): return try robotsFetched(result, of: host)
         case .probe(let host): return try probeFetched(result, of: host)
         case .witness(let host): return try witnessFetched(result, of: host)
+        case .sent(let errand): return try sentFetched(result, of: errand)
         case .entry: break
         }
         let held = validating.removeValue(forKey: result.number)
@@ -175,6 +176,7 @@ extension Crawl {
         }
         scanning += 1
         scanningByteCount += job.byteCount
+        beingScanned.insert(number)
         pool.add(job)
     }
 
@@ -182,7 +184,8 @@ extension Crawl {
         scanning -= 1
         scanningByteCount -= result.byteCount
         if let failure = result.failure { throw .store(failure) }
-        if case .robots = Errand(number: result.number) { return }
+        guard case .entry = Errand(number: result.number) else { return }
+        beingScanned.remove(result.number)
         let wasHeld = result.login == .inPlace ? try isHeldFromBefore(result.number) : false
         try apply(.scanned(result, wasHeld: wasHeld))
     }

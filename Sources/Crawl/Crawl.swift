@@ -32,6 +32,10 @@ package final class Crawl {
     var redirects: [UInt32: NewResponse] = [:]
     var scanning = 0
     var scanningByteCount = 0
+    /// Entries that are being read: they are done, and not stored yet.
+    var beingScanned: Set<UInt32> = []
+    /// Nil when no page is rendered.
+    var rendering: Rendering?
     var lastProgress: Duration = .zero
     var meter: ProgressMeter
 
@@ -69,6 +73,9 @@ package final class Crawl {
             let writes = try WriteQueue(writer, visit: visit)
             self.writes = writes
             let folder = plan.folder
+            rendering = plan.rendering.map { [waker = loop.waker] plan in
+                Rendering(door: RenderDoor(folder, visit: visit.id) { waker.wake() }, plan: plan)
+            }
             let rules = plan.rules
             let manners = plan.sitePlan.manners
             let (productToken, willStore) = (plan.productToken, plan.willStore)
@@ -104,6 +111,7 @@ package final class Crawl {
             failure = error
         }
         reportProgress(isEnding: true)
+        endRendering()
         pool.finish()
         do throws(CrawlError) {
             for result in pool.takeResults() { try scanned(result) }
@@ -114,6 +122,7 @@ package final class Crawl {
             failure = failure ?? error
         }
         report.count(frontier, keptFromBefore, isInterrupted: interruption.isRequested)
+        report.rendering.count(frontier.rendering)
         // There was nothing to ask for: what is held is what is wanted.
         if plan.startsAtRequisites, plan.requisites.isEmpty { report.isPublished = !report.isInterrupted }
         report.isInsecure = report.isInsecure || plan.fetch.isInsecure
@@ -182,13 +191,14 @@ package final class Crawl {
             }
             if frontier.isOutOfTime { return }
             if frontier.isDone, scanning == 0 {
-                guard frontier.hasOpenNames else { return }
+                guard frontier.waitsToSettle else { return }
                 try apply(.settled)
                 continue
             }
             if scanning == 0, frontier.isOutOfPatience(now: now) { return try apply(.patienceEnded) }
             for result in try turn() { try fetched(result) }
             for result in pool.takeResults() { try scanned(result) }
+            try hearPages()
             reportProgress()
         }
     }
@@ -258,6 +268,7 @@ extension Crawl {
         case .robots(let host, let url, let reach): ask(.robots(host), url, reach)
         case .probe(let host, let url, let reach): ask(.probe(host), url, reach)
         case .witness(let host, let url, let reach): ask(.witness(host), url, reach)
+        case .render(let number): try render(number)
         }
     }
 
@@ -308,8 +319,13 @@ extension Crawl {
         _ number: UInt32, _ url: WebURL, _ fields: HTTPFields = HTTPFields(), resume: PartialBody? = nil
     ) throws(CrawlError) {
         var request = FetchRequest(number: number, url: url, fields: fields)
+        if let said = rendering?.fields[number] {
+            for field in said.list where !request.fields.contains(field.name) {
+                request.fields.append(field.name, field.value)
+            }
+        }
         // To where it is redirected too.
-        if fields.contains("Origin") { try apply(.askedByOrigin(number)) }
+        if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         request.referrer = frontier.referrer(of: number)
         request.reach = plan.mayReachPrivate ? .thisMachine : frontier.mayReach(number)
         // What is asked for by conditions is held whole.
@@ -367,7 +383,10 @@ extension Crawl {
             try recall.links(of: held, isNofollow: isNofollow, leavesRequisites: isLeftOut)
         }
         if let links {
-            try apply(.linked(number, known: links.known, new: links.new, isLeftOut: isLeftOut))
+            try apply(
+                .linked(
+                    number, known: links.known, new: links.new, isLeftOut: isLeftOut,
+                    renderReasons: links.renderReasons))
         } else {
             try scan(number, frontier.url(number), .held(held))
         }
@@ -503,6 +522,8 @@ enum Errand: Equatable {
     case probe(Int)
     /// A page of it once more.
     case witness(Int)
+    /// What a page sent that a browser shows.
+    case sent(Int)
 
     private static let hostBits: UInt32 = 29
 
@@ -512,6 +533,7 @@ enum Errand: Equatable {
         case 1: self = .witness(host)
         case 2: self = .probe(host)
         case 4: self = .robots(host)
+        case 5: self = .sent(host)
         default: self = .entry(number)
         }
     }
@@ -522,6 +544,7 @@ enum Errand: Equatable {
         case .witness(let host): UInt32(host) | 1 << Self.hostBits
         case .probe(let host): UInt32(host) | 2 << Self.hostBits
         case .robots(let host): UInt32(host) | 4 << Self.hostBits
+        case .sent(let number): UInt32(number) | 5 << Self.hostBits
         }
     }
 }
@@ -567,6 +590,7 @@ extension Crawl {
         case .robots: .robots
         case .probe: .probe
         case .witness: .page
+        case .sent: .requisite
         case .entry(let number):
             switch frontier.role(of: number) {
             case .page: .page

@@ -39,6 +39,8 @@ package struct CrawlPlan: Sendable {
     /// How long hosts that have never answered are waited for when all else is done; nil for as long as it
     /// takes.
     package var patience: Duration? = .seconds(10)
+    /// Nil renders no page.
+    package var rendering: RenderPlan?
     package var scanThreads = 2
     /// The name by which robots.txt speaks to us; nil asks for none.
     package var productToken: String?
@@ -129,7 +131,9 @@ package struct CrawlPlan: Sendable {
         Frontier.Options(
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
             productToken: productToken, hasSession: fetch.hasSession, followsLinks: followsLinks,
-            followsGuesses: sitePlan.guesses, patience: patience)
+            followsGuesses: sitePlan.guesses, patience: patience,
+            rendering: rendering.map { RenderBook(mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered) }
+                ?? RenderBook())
     }
 }
 

@@ -41,6 +41,8 @@ public struct CrawlReport: Sendable, Equatable {
     /// The bodies of this run, without content coding.
     public package(set) var bodyByteCount = 0
     public package(set) var elapsed: Duration = .zero
+    /// What rendering pages brought.
+    public package(set) var rendering = RenderReport()
     public package(set) var missing: [Missing] = []
     /// Of what a server missed, what nobody answered to.
     package var unansweredMisses: Set<String> = []

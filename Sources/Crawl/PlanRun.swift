@@ -86,6 +86,7 @@ package struct PlanRun {
             // What the host says of itself would cost requests, and change no estimate.
             case .probe(let host, _, _): apply(.probed(host: host, nil))
             case .witness(let host, _, _): apply(.witnessed(host: host, asksForLogin: nil))
+            case .render(let number): apply(.rendered(number, .init()))
             }
         }
         return due.sorted()

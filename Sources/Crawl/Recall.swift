@@ -123,6 +123,8 @@ final class Recall {
     struct Links {
         fileprivate(set) var known: [Frontier.KnownLink] = []
         fileprivate(set) var new: [FoundLink] = []
+        /// Why running the body's scripts may bring more than reading them.
+        fileprivate(set) var renderReasons: RenderReasons = []
     }
 
     /// What the held body links to; nil when that was never kept, or by a larder that looked for other links:
@@ -138,10 +140,9 @@ final class Recall {
         unnumbered.removeAll(keepingCapacity: true)
         var links = Links()
         guard let body = held.body else { return links }
-        if body.format != .opaque, let version = try reader.linkVersion(of: body),
-            version != LinkTable.version
-        {
-            return nil
+        if body.format != .opaque, let told = LinkTable.told(byEnds: try reader.linkEnds(of: body)) {
+            guard told.isCurrent else { return nil }
+            links.renderReasons = told.renderReasons
         }
         guard let lists = try reader.linkNumbers(of: held) else { return nil }
         links.known.reserveCapacity(lists.pages.count + lists.requisites.count + lists.guesses.count)

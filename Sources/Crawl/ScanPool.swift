@@ -65,6 +65,8 @@ struct ScanJob: Sendable {
     /// Seconds since 1970.
     let time: Int64
     var flags: ResponseFlags = []
+    /// Which request it is the answer to.
+    var request = RequestKey.get
     /// What the request said that brought it, by which answers may vary.
     var sentFields = HTTPFields()
     /// What it has to be.

@@ -20,6 +20,11 @@ public struct SitePlan: Sendable, Equatable {
     public var rules: [String] = []
     /// Scripts' strings that may be links are tried.
     public var guesses = true
+    /// Whether and how pages are shown in a browser, to see what their scripts ask for; nil for the usual or, in
+    /// an update, for what held the last time.
+    public var render: RenderSettings?
+    /// Pages of these patterns brought something when they were rendered in the last visit.
+    package var rendered: [String] = []
     /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
     /// goes on beyond.
     public var maxPages: Int?
@@ -46,6 +51,8 @@ public struct SitePlan: Sendable, Equatable {
         guesses = json["guesses"]?.bool ?? true
         nofollow = json["nofollow"]?.string.flatMap(NofollowPolicy.init)
         noindex = json["noindex"]?.string.flatMap(RobotsPolicy.init)
+        render = json["render"].map { RenderSettings($0) }
+        rendered = texts("rendered")
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
@@ -63,6 +70,7 @@ public struct SitePlan: Sendable, Equatable {
         plan.robots = robots ?? held.robots
         plan.nofollow = nofollow ?? held.nofollow
         plan.noindex = noindex ?? held.noindex
+        plan.render = render ?? held.render
         plan.maxPages = maxPages ?? held.maxPages
         plan.connectionsPerHost = connectionsPerHost ?? held.connectionsPerHost
         return plan
@@ -162,7 +170,8 @@ extension SitePlan: JSONObject {
             "exclude": IfAny(scope.exclude), "depth": IfAny(scope.depth), "sitemaps": IfAny(sitemaps),
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
-            "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "maxPages": IfAny(maxPages),
+            "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
+            "rendered": IfAny(rendered), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
         ]
     }

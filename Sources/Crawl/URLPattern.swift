@@ -112,7 +112,7 @@ final class RegularExpression: @unchecked Sendable {
     }
 
     /// Whether the expression matches anywhere in the text.
-    func matches(_ text: String) -> Bool {
+    package func matches(_ text: String) -> Bool {
         text.utf8.count <= Self.longestSubject && regexec(compiled, text, 0, nil, 0) == 0
     }
 

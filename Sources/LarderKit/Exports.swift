@@ -18,6 +18,10 @@
 @_exported public import struct Crawl.PlanReport
 @_exported public import struct Crawl.PrefetchProgress
 @_exported public import struct Crawl.PrefetchedURL
+@_exported public import enum Crawl.RenderEnding
+@_exported public import enum Crawl.RenderMode
+@_exported public import struct Crawl.RenderReport
+@_exported public import struct Crawl.RenderSettings
 @_exported public import struct Crawl.ScopeOptions
 @_exported public import struct Crawl.SitePlan
 @_exported public import struct Fetch.NetworkOptions

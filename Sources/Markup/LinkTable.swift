@@ -191,6 +191,17 @@ extension LinkTable {
     /// alone.
     private static let versionWithNotes: UInt8 = 128
 
+    /// What the first two bytes of a stored table and its last one tell. Nil where there are none.
+    package static func told(
+        byEnds ends: [UInt8]
+    ) -> (isCurrent: Bool, renderReasons: RenderReasons)? {
+        guard ends.count == 3 else { return nil }
+        let hasReasons = ends[1] & Self.hasReasons != 0 && ends[2] <= RenderReasons.largest
+        return (ends[0] == version, hasReasons ? RenderReasons(rawValue: ends[2]) : [])
+    }
+
+    private static let hasReasons: UInt8 = 128
+
     /// Places in a body stay below this.
     private static let placeLimit = 1 << 40
     /// How many bits of its word a context uses.
@@ -206,7 +217,7 @@ extension LinkTable {
     package func encoded() -> [UInt8] {
         var has: UInt8 = (isTranscoded ? 1 : 0) | (base == nil ? 0 : 2) | (title == nil ? 0 : 4)
         has |= (implied.isEmpty ? 0 : 8) | (robots == nil ? 0 : 16) | (marks.isEmpty ? 0 : 32)
-        has |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : 128)
+        has |= (notes.isEmpty ? 0 : 64) | (renderReasons.isEmpty ? 0 : Self.hasReasons)
         let version = notes.isEmpty ? Self.version : Self.version | Self.versionWithNotes
         var output: [UInt8] = [version, has, encoding.rawValue]
         for text in [base, title, robots] {

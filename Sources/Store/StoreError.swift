@@ -38,6 +38,8 @@ public enum Remedy: Sendable, Equatable {
     case nofollow
     /// `PrefetchOptions.patience`.
     case patience
+    /// `PrefetchOptions.browser`.
+    case browser
 }
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.

@@ -15,7 +15,7 @@ package final class StoreReader {
     private let readers: ReadersLock
     private var isReading = false
     private let findLinks: Statement
-    private let findLinkVersion: Statement
+    private let findLinkEnds: Statement
     private let findDataVersion: Statement
     let findManifests: Statement
     let findLinkLists: Statement
@@ -87,7 +87,8 @@ package final class StoreReader {
             SELECT links FROM content JOIN body ON body.id = content.body
             WHERE body.id = ? AND body.sha256 = ? AND body.form = ?
             """)
-        findLinkVersion = try connection.prepare("SELECT substr(links, 1, 1) FROM content WHERE body = ?")
+        findLinkEnds = try connection.prepare(
+            "SELECT substr(links, 1, 2), substr(links, -1) FROM content WHERE body = ?")
         findLinkLists = try connection.prepare(
             "SELECT pages, requisites, guesses FROM link WHERE url = ? AND body = ?")
         findAddress = try connection.prepare("SELECT href FROM url WHERE id = ?")
@@ -247,10 +248,10 @@ package final class StoreReader {
         try findLinks.first(.integer(body.id), .blob(body.sha256), .text(body.form)) { $0.blob(0) } ?? []
     }
 
-    /// The byte with which the body's link table begins: by which larder it was made. Nil where there is
-    /// none.
-    package func linkVersion(of body: StoredBody) throws(StoreError) -> UInt8? {
-        try findLinkVersion.first(.integer(body.id)) { $0.blob(0).first }
+    /// The two bytes with which the body's link table begins, and the one with which it ends: by which larder it
+    /// was made, and what else it says of itself. Empty where there is none.
+    package func linkEnds(of body: StoredBody) throws(StoreError) -> [UInt8] {
+        try findLinkEnds.first(.integer(body.id)) { $0.blob(0) + $0.blob(1) } ?? []
     }
 
     /// Calls `read` for each response that a visit has, published or not.

@@ -14,6 +14,7 @@ package final class StoreWriter {
     private let replaceResponse: Statement
     private let addLinks: Statement
     private let changeLinks: Statement
+    private let knownLinks: Statement
     /// The sites whose visits this writer has open.
     private var openSites: Set<Int64> = []
     /// Others write too, and have let go for the time being.
@@ -76,6 +77,12 @@ package final class StoreWriter {
             WHERE url = ?1
                 AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
                 AND (pages, requisites, guesses) <> (?3, ?4, ?5)
+            """)
+        knownLinks = try connection.prepare(
+            """
+            SELECT pages, requisites, guesses FROM link
+            WHERE url = ?1
+                AND body IN (SELECT body FROM response WHERE url = ?1 AND visit = ?2 AND request = '')
             """)
         // An earlier larder kept none.
         if folder.journalFiles.isEmpty, try connection.integer("SELECT EXISTS (SELECT 1 FROM site)") != 0 {
@@ -388,20 +395,24 @@ package final class StoreWriter {
         """
 
     private func add(_ links: NewLinks, to visit: OpenVisit) throws(StoreError) {
-        func list(_ targets: [NewLinks.Target]) throws(StoreError) -> SQLValue {
-            var numbers: [Int64] = []
-            numbers.reserveCapacity(targets.count)
+        func list(_ targets: [NewLinks.Target], after known: String) throws(StoreError) -> SQLValue {
+            var numbers = LinkLists.numbers(known)
+            let all = Set(numbers)
+            numbers.reserveCapacity(all.count + targets.count)
             for target in targets {
-                if let row = try urls.row(of: target) { numbers.append(row) }
+                if let row = try urls.row(of: target), !all.contains(row) { numbers.append(row) }
             }
             return .text(LinkLists.text(numbers))
         }
         guard let source = try urls.row(of: links.source) else { return }
         openRowBytes? += links.count * 6
-        let values: [SQLValue] = [
-            .integer(source), .integer(visit.id), try list(links.pages), try list(links.requisites),
-            try list(links.guesses),
-        ]
+        var values: [SQLValue] = [.integer(source), .integer(visit.id)]
+        let known = links.areFurther ? try knownLinks.first(.integer(source), .integer(visit.id)) { row in
+            (0..<3).map { row.text($0) }
+        } : nil
+        for (place, targets) in [links.pages, links.requisites, links.guesses].enumerated() {
+            values.append(try list(targets, after: known?[place] ?? ""))
+        }
         try addLinks.run(values, doing: "write to")
         // The body was scanned before: by a larder that looked for other links, say.
         if connection.changedRowCount == 0 { try changeLinks.run(values, doing: "write to") }

@@ -11,8 +11,12 @@ package final class WriteQueue: Sendable {
         var links: [NewLinks] = []
         var missing: [String] = []
         var tables: [(links: [UInt8], body: StoredBody)] = []
+        /// Called when all that came before is committed.
+        var listeners: [@Sendable () -> Void] = []
 
-        var isEmpty: Bool { responses.isEmpty && links.isEmpty && missing.isEmpty && tables.isEmpty }
+        var isEmpty: Bool {
+            responses.isEmpty && links.isEmpty && missing.isEmpty && tables.isEmpty && listeners.isEmpty
+        }
     }
 
     private struct State {
@@ -68,6 +72,12 @@ package final class WriteQueue: Sendable {
         try add(href.utf8.count, limit: .max) { $0.missing.append(href) }
     }
 
+    /// Has all that was added until now committed soon, and calls `body` then, on the queue's thread. It is not
+    /// called where the writer has failed.
+    package func afterCommit(_ body: @escaping @Sendable () -> Void) throws(StoreError) {
+        try add(0, limit: .max) { $0.listeners.append(body) }
+    }
+
     private func add(_ size: Int, limit: Int, put: (inout Batch) -> Void) throws(StoreError) {
         let failure = state.wait { state -> StoreError?? in
             if let failure = state.failure { return .some(failure) }
@@ -103,6 +113,12 @@ package final class WriteQueue: Sendable {
     {
         let clock = ContinuousClock()
         var commitTime: ContinuousClock.Instant?
+        var listeners: [@Sendable () -> Void] = []
+        func commit() throws(StoreError) {
+            try writer.commit()
+            for listener in listeners { listener() }
+            listeners = []
+        }
         while true {
             // Somebody may want to be alone with the store meanwhile.
             let patience = commitTime.map { max(.zero, $0 - clock.now) } ?? .milliseconds(500)
@@ -117,17 +133,18 @@ package final class WriteQueue: Sendable {
                     try writer.commit()
                     try writer.mark(softNotFound: batch.missing, in: visit)
                 }
-                guard writer.hasMuchOpen || clock.now >= commitTime ?? clock.now else {
+                listeners += batch.listeners
+                guard writer.hasMuchOpen || !listeners.isEmpty || clock.now >= commitTime ?? clock.now else {
                     // Where little comes at a time, whoever adds should not have to wake somebody for each.
                     if byteCount < Limits.queuedBytes / 16 { usleep(1000) }
                     continue
                 }
             case .end:
-                return try writer.commit()
+                return try commit()
             case nil:
                 break
             }
-            try writer.commit()
+            try commit()
             try writer.pauseIfAsked()
             guard commitTime != nil else { continue }
             commitTime = nil

@@ -1,4 +1,5 @@
 internal import LarderKit
+internal import System
 internal import Web
 
 /// What the command line says, after the table has been asked, and what holds beside it.
@@ -184,7 +185,39 @@ extension Arguments {
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.allowsShrinking = has(.allowShrink)
         options.network = try networkOptions()
+        options.browser = text(.browser)
+        options.renderTabs = try numberIfGiven(.renderTabs, in: 1...64)
         return options
+    }
+
+    /// Nil when nothing is said of it.
+    private func renderSettings() throws(UsageError) -> RenderSettings? {
+        let said: [Option] = [
+            .render, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript, .viewport,
+        ]
+        guard said.contains(where: has) else { return nil }
+        var settings = RenderSettings()
+        settings.mode = try choice(.render) ?? .auto
+        settings.scroll = try numberIfGiven(.renderScroll, in: 0...10_000) ?? settings.scroll
+        settings.limit = try time(.renderTime) ?? settings.limit
+        settings.isDeep = has(.renderDeep)
+        settings.seesDark = has(.renderDark)
+        settings.viewports = text(.viewport)?.split(separator: ",").map { String($0) } ?? []
+        for value in texts(.renderScript) { settings.scripts.append(try renderScript(value)) }
+        return settings
+    }
+
+    /// A file that is there has no pattern before it.
+    private func renderScript(_ value: String) throws(UsageError) -> RenderSettings.Script {
+        let parts = value.split(separator: "=", maxSplits: 1)
+        let isWhole = parts.count < 2 || WholeFile.isThere(value)
+        let path = isWhole ? value : String(parts[1])
+        do throws(SystemError) {
+            let text = String(decoding: try WholeFile.read(path, atMost: 1 << 20), as: UTF8.self)
+            return RenderSettings.Script(pages: isWhole ? nil : String(parts[0]), text: text)
+        } catch {
+            throw wrong(.renderScript, "wants a file with a script: \(error)")
+        }
     }
 
     private func sitePlan() throws(UsageError) -> SitePlan {
@@ -199,6 +232,7 @@ extension Arguments {
         plan.robots = try choice(.robots)
         plan.nofollow = try choice(.nofollow)
         plan.noindex = try choice(.noindex)
+        plan.render = try renderSettings()
         plan.maxPages = try numberIfGiven(.maxPages, in: 1...Int(Int32.max))
         return plan
     }

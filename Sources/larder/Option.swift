@@ -33,6 +33,7 @@ struct Option: Sendable, Equatable {
         case general = "Options"
         case scope = "Which pages"
         case manners = "How gently, how much"
+        case rendering = "What only running scripts ask for"
         case held = "What is held already"
         case network = "The network"
         case identity = "Who asks"
@@ -132,18 +133,19 @@ struct Option: Sendable, Equatable {
 extension Option {
     static let prefetch: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .base, .manifest, .strict]
-        + scopeOptions + mannerOptions + heldOptions + networkOptions + identityOptions
+        + scopeOptions + mannerOptions + renderOptions + heldOptions + networkOptions + identityOptions
     /// How a site is prefetched is known from the last time.
     static let update: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .strict]
-        + mannerOptions.map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
+        + (mannerOptions + renderOptions).map { asBefore.contains($0) ? $0.otherwise("as the last time") : $0 }
         + heldOptions.filter { $0 != .rule } + networkOptions + identityOptions
 
     static let preload: [Option] =
         [.store, .json, .quiet, .verbose, .progress, .base, .format, .requisites, .strict]
         + [.perHost, .rate, .maxBody, .timeout] + networkOptions + identityOptions
 
-    private static let asBefore: [Option] = [.robots, .nofollow, .noindex]
+    private static let asBefore: [Option] =
+        [.robots, .nofollow, .noindex] + renderOptions.filter { ![.browser, .renderTabs].contains($0) }
 
     static let plan: [Option] =
         [.json, .quiet, .progress, .sample] + scopeOptions.filter { ![.sitemap, .noGuesses].contains($0) }
@@ -153,6 +155,10 @@ extension Option {
     static let mannerOptions: [Option] = [
         .perHost, .robots, .nofollow, .noindex, .rate, .maxPages, .maxBytes, .maxTime, .maxBody, .timeout,
         .hostPatience,
+    ]
+    static let renderOptions: [Option] = [
+        .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
+        .viewport,
     ]
     static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
@@ -187,6 +193,37 @@ extension Option {
         name: "--no-guesses", value: nil, help: "do not try what only looks like a link in a script",
         standard: nil,
         group: .scope)
+
+    static let render = Option(
+        name: "--render", value: "WHICH",
+        help: "which pages are shown in a browser: auto, a few of each kind whose scripts cannot be read through, "
+            + "and more where that brings something; always; never",
+        standard: "auto", group: .rendering)
+    static let browser = Option(
+        name: "--browser", value: "PATH", help: "the Chromium or Chrome that shows them",
+        standard: "the first that is found", group: .rendering, variable: "LARDER_CHROMIUM")
+    static let renderTabs = Option(
+        name: "--render-tabs", value: "N", help: "how many pages are shown at once",
+        standard: "by cores and memory", group: .rendering)
+    static let renderScroll = Option(
+        name: "--render-scroll", value: "N", help: "how many screens a page is scrolled, at most", standard: "20",
+        group: .rendering)
+    static let renderTime = Option(
+        name: "--render-time", value: "TIME", help: "how long one page may take", standard: "20s",
+        group: .rendering)
+    static let renderDeep = Option(
+        name: "--render-deep", value: nil, help: "open details, tabs and menus, and play films for their beginning",
+        standard: nil, group: .rendering)
+    static let renderDark = Option(
+        name: "--render-dark", value: nil, help: "see pages in dark colours too", standard: nil, group: .rendering)
+    static let renderScript = Option(
+        name: "--render-script", value: "FILE",
+        help: "run this script in pages that have come to rest; PATTERN=FILE for some of them", standard: "none",
+        group: .rendering, repeats: true)
+    static let viewport = Option(
+        name: "--viewport", value: "LIST",
+        help: "how large the page is seen, and how else for a moment: 1280x900,390x844@3", standard: "1280x900",
+        group: .rendering)
 
     static let manifest = Option(
         name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called",

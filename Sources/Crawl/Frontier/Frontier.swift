@@ -52,15 +52,24 @@ struct Frontier: Sendable {
         case .askedByOrigin(let number): core.becomeCORS(number)
         case .scanning(let number): core.scanning.insert(number)
         case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
-        case .linked(let number, let known, let new, let isLeftOut):
+        case .linked(let number, let known, let new, let isLeftOut, let reasons):
             let numbers = core.linked(number, known: known, new: new)
-            if isLeftOut { core.leaveOut(number) }
+            if isLeftOut {
+                core.leaveOut(number)
+            } else {
+                let needs = known.lazy.filter { $0.role == .requisite }.map(\.number) + numbers
+                core.noteForRendering(number, reasons, needs: needs, isRecalled: true)
+            }
             return numbers.isEmpty ? [] : [.number(numbers)]
         case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
         case .probed(let host, let answer): core.probed(host: host, answer)
         case .witnessed(let host, let asksForLogin): core.witnessed(host: host, asksForLogin: asksForLogin)
         case .patienceEnded: return core.loseSilentHosts().map(Action.lost)
-        case .settled: return core.settleLoaders()
+        case .settled: return core.settle()
+        case .needed(let url, let page, let isPage, let isCORS):
+            core.need(url, by: page, isPage: isPage, isCORS: isCORS)
+        case .rendered(let number, let rendered): return core.rendered(number, rendered)
+        case .unrenderable: core.renders.end()
         case .ended: return core.settleRedirects()
         }
         return []
@@ -116,7 +125,8 @@ extension Frontier {
         /// The links of what is held, those that have a number first. Gives the `number` of each new one.
         ///
         /// - Parameter isLeftOut: it asks not to be kept.
-        case linked(UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool)
+        case linked(
+            UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, renderReasons: RenderReasons = [])
 
         /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
         /// redirect.
@@ -130,6 +140,13 @@ extension Frontier {
         case patienceEnded
         /// Nothing runs, and nothing is being read: what is still open will not be told by what comes.
         case settled
+        /// A page that a browser shows asks for it.
+        case needed(WebURL, by: UInt32, isPage: Bool, isCORS: Bool)
+        /// A browser has shown the page. Gives `record`.
+        case rendered(UInt32, Rendered)
+        /// There is no browser.
+        case unrenderable
+
         /// Nothing more comes. Says what becomes of redirects that led to nothing that came.
         case ended
     }
@@ -158,6 +175,22 @@ extension Frontier {
         case probe(host: Int, WebURL, Reach)
         /// A page that came, once more.
         case witness(host: Int, WebURL, Reach)
+        /// A page that came is shown in a browser.
+        case render(UInt32)
+    }
+
+    /// What a browser made of a page.
+    struct Rendered: Sendable {
+        /// Where the document leads, as its scripts left it.
+        var links: [WebURL] = []
+        /// What it asked for.
+        var asked: Set<UInt32> = []
+        /// Of its words, as its scripts left them; nil where nobody knows them.
+        var print: ContentPrint?
+        /// It came to rest.
+        var isWhole = true
+        /// What it asked for had not come by the end of its time.
+        var waitsForMore = false
     }
 
     struct Redirection: Sendable {
@@ -206,6 +239,8 @@ extension Frontier {
         /// How long hosts that have never answered are waited for when all else is done; nil for as long as
         /// it takes.
         var patience: Duration?
+        /// Which pages are rendered, to begin with.
+        var rendering = RenderBook()
     }
 
     /// Whether a person goes there or a page needs it. A page that something also needs becomes a requisite.
@@ -258,8 +293,12 @@ extension Frontier {
     /// Nothing runs and nothing will.
     var isDone: Bool { core.isDone }
 
-    /// There are names of modules that wait for somebody who says where they are.
-    var hasOpenNames: Bool { core.loaders.hasOpenNames }
+    /// It is to be told when nothing runs and nothing is being read: there are names of modules that wait for
+    /// somebody who says where they are, or pages that a browser may find more of.
+    var waitsToSettle: Bool { core.loaders.hasOpenNames || core.renders.isOn && core.renders.isUnsettled }
+
+    /// The patterns of pages, and what came of rendering them.
+    var rendering: RenderBook { core.renders }
 
     /// The time is up: what runs is not waited for, and for not much longer where something else has stopped
     /// the crawl.
@@ -295,6 +334,14 @@ extension Frontier {
     var count: Int { core.records.count }
 
     func url(_ number: UInt32) -> WebURL { core.url(number) }
+
+    /// Why nobody is asked for what a page needs there; nil when it may be asked for.
+    func refusal(ofRequisite url: WebURL) -> SkipReason? {
+        if case .skipped(let reason) = core.scope.verdict(on: url, as: .requisite) { reason } else { nil }
+    }
+
+    /// Nil for what nobody has led to.
+    func number(of url: WebURL) -> UInt32? { core.urls.find(url.key) }
 
     func state(_ number: UInt32) -> State { core.state(number) }
 

@@ -1,4 +1,6 @@
 internal import Fetch
+internal import Markup
+internal import Store
 internal import Web
 
 /// Answers come in.
@@ -54,19 +56,29 @@ extension FrontierCore {
             return actions
         }
         loaders.keep(links, of: number)
-        if let print = result.print { read(number, print, newFrom: known, saysNotFound: result.saysNotFound) }
+        noteForRendering(number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number))
+        if let print = result.print, !isShell(result) {
+            read(number, print, newFrom: known, saysNotFound: result.saysNotFound)
+        }
         actions.append(.record(links))
         actions += loaded.others.compactMap { found($0).map(Action.record) }
         return actions
     }
 
-    /// Nobody will say any more where modules are. Gives what the store is told of their links.
-    mutating func settleLoaders() -> [Action] {
-        loaders.settle().compactMap { found($0).map(Action.record) }
+    /// Nobody will say any more where modules are, and which scripts cannot be read. Gives what the store is
+    /// told of the modules' links.
+    mutating func settle() -> [Action] {
+        renders.settle()
+        return loaders.settle().compactMap { found($0).map(Action.record) }
+    }
+
+    /// Its words come when it is rendered: until then all such pages are one.
+    private func isShell(_ result: ScanResult) -> Bool {
+        renders.isOn && result.renderReasons.contains(.hardlyAnyText)
     }
 
     /// What was discovered from a number on is what the page was the first to link to.
-    private mutating func read(
+    mutating func read(
         _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool
     ) {
         doubt(number, print, saysNotFound: saysNotFound)

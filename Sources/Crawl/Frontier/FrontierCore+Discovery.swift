@@ -286,6 +286,71 @@ extension FrontierCore {
     }
 }
 
+/// What browsers show.
+extension FrontierCore {
+    mutating func noteForRendering(
+        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+    ) {
+        guard renders.isOn else { return }
+        let record = records[Int(number)]
+        if record.role == .page, record.flags.contains(.isDocument) {
+            renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
+        } else if record.role == .requisite {
+            renders.addPart(number, reasons, needs: needs)
+        }
+    }
+
+    /// A page that is shown asks for it, and waits: what is queued comes first.
+    mutating func need(_ url: WebURL, by page: UInt32, isPage: Bool, isCORS: Bool) {
+        let url = url.key
+        // A browser asks for an icon whether a page has one or not.
+        var flags: Record.Flags = url.path == "/favicon.ico" ? .isGuess : []
+        if isCORS { flags.insert(.isCORS) }
+        let number: UInt32
+        if let known = urls.find(url), !mayBeWanted(known, isPage: isPage) {
+            number = known
+        } else {
+            number = discover(
+                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags)
+            neededBy[number] = neededBy[number] ?? page
+        }
+        if records[Int(number)].state == .queued { hosts[Int(records[Int(number)].host)].appendAtOnce(number) }
+    }
+
+    /// It was not asked for, or as what looked like a link in a script: now something is known to need it.
+    private func mayBeWanted(_ number: UInt32, isPage: Bool) -> Bool {
+        let record = records[Int(number)]
+        return record.state == .skipped && !isPage || record.flags.contains(.isGuess)
+    }
+
+    /// Gives what the store is told of the page: what it asked for and its own links do not tell, and where it
+    /// leads.
+    mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
+        var found = RenderBook.Found()
+        let known = UInt32(records.count)
+        var links = NewLinks(from: target(number))
+        links.areFurther = true
+        for asked in rendered.asked.sorted() {
+            let record = records[Int(asked)]
+            guard let finder = neededBy[asked], record.role == .requisite,
+                record.state == .done || record.state == .redirected
+            else { continue }
+            links.requisites.append(target(asked))
+            if finder == number { found.requisites += 1 }
+        }
+        for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
+            let count = records.count
+            let page = discover(url.key, role: .page, from: number, redirects: 0)
+            links.pages.append(target(page))
+            if records.count > count, records[Int(page)].state != .skipped { found.pages += 1 }
+        }
+        if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
+        renders.rendered(
+            number, found, isWhole: rendered.isWhole, waitsForMore: rendered.waitsForMore)
+        return links.pages.isEmpty && links.requisites.isEmpty ? [] : [.record(links)]
+    }
+}
+
 /// What pages ask of crawlers.
 extension FrontierCore {
     /// A link that is not to be followed from where it stands: the URL has a number from then on, and is

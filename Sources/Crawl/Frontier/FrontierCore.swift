@@ -62,6 +62,9 @@ struct FrontierCore: Sendable {
 
     /// What pages and scripts said to loaders of modules.
     var loaders = LoaderBook()
+    var renders: RenderBook
+    /// Which page was the first to ask for what no scan had found, when a browser showed it.
+    var neededBy: [UInt32: UInt32] = [:]
     var bounds = RequisiteBounds()
     /// Hosts whose names were not found once.
     var lostHosts: Set<Int> = []
@@ -83,12 +86,15 @@ struct FrontierCore: Sendable {
     init(scope: Scope, options: Options = Options()) {
         self.scope = scope
         self.options = options
+        renders = options.rendering
     }
 
     /// Nothing runs and nothing will.
     var isDone: Bool {
         runningCount == 0
-            && (isStopped || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt)
+            && (isStopped
+                || queuedHostCount == 0 && retries.isEmpty && gates.isEmpty && isNobodyInDoubt
+                    && renders.isIdle)
     }
 
     /// No host is to be asked anything about itself.
@@ -173,6 +179,7 @@ struct FrontierCore: Sendable {
             return .witness(host: host, url(page), records[Int(page)].mayReach)
         }
         if let number = nextQueued() { return .fetch(number) }
+        if let number = renders.next() { return .render(number) }
         guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
         lookUpLostNow()
         return nextQueued().map(Task.fetch)

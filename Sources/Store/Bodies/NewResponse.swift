@@ -100,6 +100,8 @@ package struct NewLinks: Sendable {
     package var requisites: [Target] = []
     /// What may be no link at all.
     package var guesses: [Target] = []
+    /// They come to those that are kept, in place of which other lists are put.
+    package var areFurther = false
 
     package init(from source: Target) {
         self.source = source

@@ -85,6 +85,7 @@ extension Remedy {
         case .depth: Option.depth.name
         case .nofollow: "\(Option.nofollow.name) ignore"
         case .patience: Option.patience.name
+        case .browser: "\(Option.browser.name) PATH"
         }
     }
 

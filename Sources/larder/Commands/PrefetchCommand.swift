@@ -160,6 +160,7 @@ enum PrefetchSummary {
         if report.isInsecure { lines.append("  INSECURE: certificates were not looked at") }
         if !report.plan.obeysRobots { lines.append("  ROBOTS IGNORED: what robots.txt says was not obeyed") }
         lines += hosts(report)
+        lines += rendering(report.rendering)
         if let check = report.check {
             lines += check.text(as: .text).split(separator: "\n").map { "  \($0)" }
         }
@@ -205,6 +206,34 @@ enum PrefetchSummary {
             lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// Nothing where no page had a reason.
+    private static func rendering(_ report: RenderReport) -> [String] {
+        var lines: [String] = []
+        if let failure = report.failure {
+            lines.append("  pages are not shown in a browser, though scripts ask for more than can be read: \(failure)")
+        }
+        guard report.rendered > 0 else { return lines }
+        let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundRequisites, $0.1 + $1.foundPages) }
+        lines.append(
+            "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): found "
+                + "\(Wording.count(found.0, "further requisite")), \(Wording.count(found.1, "further page"))"
+                + (report.recorded > 0 ? ", \(Wording.count(report.recorded, "answer")) to POST" : ""))
+        for pattern in report.patterns.prefix(mostShown) where pattern.rendered > 0 {
+            let found = pattern.foundRequisites + pattern.foundPages
+            lines.append(
+                "    \(pattern.pattern): \(Wording.grouped(pattern.rendered)) of \(Wording.count(pattern.pages, "page")), "
+                    + (found > 0 ? "\(Wording.grouped(found)) found" : "nothing found")
+                    + (pattern.unfinished > 0 ? ", \(Wording.grouped(pattern.unfinished)) did not come to rest" : ""))
+        }
+        for page in report.unfinished.prefix(mostShown) {
+            lines.append("    \(page.url): \(page.ending.words)\(page.detail.map { " (\($0))" } ?? "")")
+        }
+        for (notice, count) in report.notices.sorted(by: { $0.key < $1.key }) {
+            lines.append("    \(notice): \(Wording.grouped(count))")
+        }
+        return lines
     }
 
     /// Each by itself where there are few; else by host and reason, the commonest first.
@@ -311,5 +340,18 @@ struct MissingGroup: Equatable {
         return String(
             decoding: bytes[start...].prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") },
             as: UTF8.self)
+    }
+}
+
+extension RenderEnding {
+    fileprivate var words: String {
+        switch self {
+        case .complete: "came to rest"
+        case .outOfTime: "did not come to rest in its time"
+        case .hung: "its scripts never paused"
+        case .crashed: "crashed"
+        case .download: "is a file"
+        case .failed: "could not be shown"
+        }
     }
 }

@@ -1,0 +1,253 @@
+internal import Markup
+internal import Web
+
+/// Whether pages are shown in a browser, to see what their scripts ask for.
+public enum RenderMode: String, Sendable, CaseIterable {
+    /// A few pages of each pattern whose scripts could not be read through, and more of them as long as that
+    /// brings something.
+    case auto
+    /// Every page.
+    case always
+    case never
+}
+
+/// Which pages of a crawl are rendered: of each pattern of pages a few, where a scan saw something that it
+/// could not read, and further ones as long as rendering brings what no scan found.
+struct RenderBook: Sendable {
+    /// What a browser found of one page.
+    struct Found: Sendable {
+        /// What the page asked for and no scan had found.
+        var requisites = 0
+        /// Pages that it leads to and no scan had found.
+        var pages = 0
+
+        var isNothing: Bool { requisites == 0 && pages == 0 }
+    }
+
+    /// Pages whose addresses look alike.
+    struct Pattern: Sendable {
+        let text: String
+        /// Of the scans of its pages and of what they need.
+        var reasons: RenderReasons = []
+        /// Those that were seen.
+        var pageCount = 0
+        var renderedCount = 0
+        var requisites = 0
+        var pages = 0
+        /// Pages that did not come to rest.
+        var unfinished = 0
+        /// It brought something in the last visit.
+        fileprivate(set) var isKnown = false
+        /// Its first pages may be rendered.
+        fileprivate var isReleased = false
+        fileprivate var bringingCount = 0
+        /// Pages that came, and those that are as an earlier visit has them: what is new of them was found then,
+        /// unless it is new.
+        fileprivate var lines = [Line(), Line()]
+        /// What its pages need, as far as that may be scripts.
+        fileprivate var needs: Set<UInt32> = []
+
+        /// As many pages in a row may bring nothing before no further one is rendered.
+        fileprivate var patience: Int { RenderBook.fewPages + min(bringingCount, 7) }
+
+        fileprivate struct Line {
+            /// In the order in which they came.
+            var waiting: [UInt32] = []
+            var head = 0
+            var runningCount = 0
+            /// How many pages have brought nothing since one did.
+            var quietCount = 0
+        }
+        /// Rendering a page of it is known to bring something.
+        var isWorthIt: Bool { bringingCount > 0 }
+    }
+
+    let mode: RenderMode
+    /// How many pages are shown at once.
+    let tabs: Int
+    private(set) var patterns: [Pattern] = []
+    private var places: [String: Int] = [:]
+    /// The pattern of a page, and its line there.
+    private var patternOf: [UInt32: (place: Int, line: Int)] = [:]
+    /// Scripts and the like that a scan could not read through.
+    private var reasons: [UInt32: RenderReasons] = [:]
+    /// What scripts need.
+    private var needs: [UInt32: [UInt32]] = [:]
+    private var isNews = false
+    /// Something has come since it was last asked which patterns have a reason.
+    private(set) var isUnsettled = false
+    private var again: [UInt32] = []
+    private var wereAgain: Set<UInt32> = []
+    private(set) var runningCount = 0
+    /// There is no browser, or no time left.
+    private(set) var isOver = false
+    /// Patterns that brought something in the last visit.
+    private let known: Set<String>
+
+    /// The first pages of a pattern.
+    static let fewPages = 3
+    private static let mostPatterns = 4096
+    /// Of what pages of one pattern need, and of what scripts do.
+    private static let mostNeeds = 4096
+    private static let mostNeedsOfScript = 64
+    private static let mostScripts = 65_536
+
+    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = []) {
+        self.mode = mode
+        self.tabs = max(1, tabs)
+        self.known = Set(known)
+    }
+
+    var isOn: Bool { mode != .never && !isOver }
+
+    // MARK: - What is known of bodies
+
+    /// A document came that a person may go to.
+    ///
+    /// - Parameter isRecalled: it is as an earlier visit has it.
+    mutating func addPage(
+        _ number: UInt32, _ url: WebURL, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+    ) {
+        guard isOn, patternOf[number] == nil else { return }
+        let place = place(of: url)
+        let line = isRecalled ? 1 : 0
+        patternOf[number] = (place, line)
+        isUnsettled = true
+        patterns[place].pageCount += 1
+        patterns[place].lines[line].waiting.append(number)
+        if !patterns[place].reasons.isSuperset(of: reasons) {
+            patterns[place].reasons.formUnion(reasons)
+        }
+        for need in needs where patterns[place].needs.count < Self.mostNeeds {
+            if patterns[place].needs.insert(need).inserted { isNews = true }
+        }
+    }
+
+    /// What a page needs came.
+    mutating func addPart(_ number: UInt32, _ reasons: RenderReasons, needs: [UInt32]) {
+        guard isOn else { return }
+        if !reasons.isEmpty, self.reasons.count < Self.mostScripts {
+            self.reasons[number] = reasons
+            (isNews, isUnsettled) = (true, true)
+        }
+        if !needs.isEmpty, self.needs.count < Self.mostScripts {
+            self.needs[number] = Array(needs.prefix(Self.mostNeedsOfScript))
+            isNews = true
+        }
+    }
+
+    private mutating func place(of url: WebURL) -> Int {
+        let text = places.count < Self.mostPatterns ? Self.pattern(of: url) : url.host
+        if let known = places[text] { return known }
+        var pattern = Pattern(text: text)
+        pattern.isKnown = known.contains(text)
+        places[text] = patterns.count
+        patterns.append(pattern)
+        return patterns.count - 1
+    }
+
+    /// The folder, as far as its first two names tell it, with the kind of the file:
+    /// `example.com/docs/guide/*.html`.
+    static func pattern(of url: WebURL) -> String {
+        var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let last = names.popLast() ?? ""
+        let dot = last.lastIndex(of: ".")
+        let ending = dot.map { last[$0...] } ?? ""
+        var text = url.host + (url.port.map { ":\($0)" } ?? "")
+        for name in names.prefix(2) { text += "/\(name)" }
+        if names.count > 2 { text += "/…" }
+        text += "/" + (last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
+        if let query = url.query, !query.isEmpty {
+            let keys = Set(query.split(separator: "&").map { $0.prefix { $0 != "=" } }).sorted()
+            text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
+        }
+        return text
+    }
+
+    // MARK: - Which is next
+
+    /// The next page to render.
+    mutating func next() -> UInt32? {
+        guard isOn, runningCount < tabs else { return nil }
+        let number: UInt32
+        if let late = again.popLast() {
+            number = late
+        } else {
+            guard let (place, line) = due else { return nil }
+            number = patterns[place].lines[line].waiting[patterns[place].lines[line].head]
+            patterns[place].lines[line].head += 1
+        }
+        runningCount += 1
+        if let (place, line) = patternOf[number] { patterns[place].lines[line].runningCount += 1 }
+        return number
+    }
+
+    /// No page is rendered, and none is due.
+    var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && due == nil) }
+
+    /// Everything else has come: a browser is answered at once now, and it is known which patterns have a reason.
+    mutating func settle() {
+        isUnsettled = false
+        if isNews { spreadReasons() }
+        for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].isKnown {
+            patterns[place].isReleased = true
+        }
+    }
+
+    private var due: (place: Int, line: Int)? {
+        for line in 0...1 {
+            if let place = patterns.indices.first(where: { mayStart($0, line) }) { return (place, line) }
+        }
+        return nil
+    }
+
+    private func mayStart(_ place: Int, _ line: Int) -> Bool {
+        let pattern = patterns[place]
+        let pages = pattern.lines[line]
+        guard pages.head < pages.waiting.count else { return false }
+        if mode == .always { return true }
+        // Those that run may all bring nothing.
+        return (pattern.isReleased || pattern.isWorthIt)
+            && pages.quietCount + pages.runningCount < pattern.patience
+    }
+
+    /// What is said of a script counts for all pages that need it, be it by way of other scripts.
+    private mutating func spreadReasons() {
+        isNews = false
+        guard !reasons.isEmpty else { return }
+        for place in patterns.indices {
+            var (seen, rest) = (patterns[place].needs, Array(patterns[place].needs))
+            while let number = rest.popLast() {
+                if let reasons = reasons[number] { patterns[place].reasons.formUnion(reasons) }
+                for need in needs[number] ?? [] where seen.insert(need).inserted { rest.append(need) }
+            }
+        }
+    }
+
+    // MARK: - What came of it
+
+    /// - Parameter waitsForMore: what it asked for had not come when its time was over: it is shown once more.
+    mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsForMore: Bool) {
+        runningCount -= 1
+        guard let (place, line) = patternOf[number] else { return }
+        patterns[place].lines[line].runningCount -= 1
+        patterns[place].requisites += found.requisites
+        patterns[place].pages += found.pages
+        if waitsForMore, wereAgain.insert(number).inserted {
+            again.append(number)
+            return
+        }
+        patterns[place].renderedCount += 1
+        if !isWhole { patterns[place].unfinished += 1 }
+        if found.isNothing {
+            patterns[place].lines[line].quietCount += 1
+        } else {
+            patterns[place].lines[line].quietCount = 0
+            patterns[place].bringingCount += 1
+        }
+    }
+
+    mutating func end() {
+        isOver = true
+    }
+}

@@ -1,0 +1,451 @@
+internal import Bundles
+internal import Fetch
+internal import Markup
+package import Store
+internal import System
+package import Web
+
+/// How pages are rendered.
+public struct RenderSettings: Sendable, Equatable {
+    public var mode = RenderMode.auto
+    /// How many screens a page is scrolled, for pictures that come late and lists without an end.
+    public var scroll = 20
+    /// `1280x900`, `390x844@3`: the first is the page's, and it is seen in the others for a moment.
+    public var viewports: [String] = []
+    /// Details, tabs and menus are opened, and films played for their beginning.
+    public var isDeep = false
+    /// It is seen in dark colours too.
+    public var seesDark = false
+    /// What one page may take.
+    public var limit = Duration.seconds(20)
+    /// Scripts that run in pages once they have come to rest.
+    public var scripts: [Script] = []
+
+    public struct Script: Sendable, Equatable {
+        /// Of pages, as an `include` has it; nil for all.
+        public var pages: String?
+        public var text: String
+
+        public init(pages: String? = nil, text: String) {
+            self.pages = pages
+            self.text = text
+        }
+    }
+
+    public init() {}
+
+    init(_ json: JSONValue) {
+        mode = json["mode"]?.string.flatMap(RenderMode.init) ?? mode
+        scroll = json["scroll"]?.int ?? scroll
+        viewports = json["viewports"]?.array?.compactMap(\.string) ?? []
+        isDeep = json["deep"]?.bool ?? false
+        seesDark = json["dark"]?.bool ?? false
+        limit = json["seconds"]?.int.map { .seconds($0) } ?? limit
+        scripts = json["scripts"]?.array?.compactMap { script in
+            script["text"]?.string.map { Script(pages: script["pages"]?.string, text: $0) }
+        } ?? []
+    }
+}
+
+extension RenderSettings: JSONObject {
+    /// Those that differ from the usual.
+    package var members: JSONMembers {
+        let usual = RenderSettings()
+        return [
+            "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
+            "viewports": IfAny(viewports), "deep": IfAny(isDeep ? true : nil),
+            "dark": IfAny(seesDark ? true : nil),
+            "seconds": IfAny(limit == usual.limit ? nil : Int(limit / .seconds(1))),
+            "scripts": IfAny(scripts.map { ["pages": IfAny($0.pages), "text": $0.text] as JSONMembers }),
+        ]
+    }
+}
+
+/// How many pages are rendered at once, and by whom.
+package struct RenderPlan: Sendable {
+    package var mode: RenderMode
+    /// How many pages are shown at once.
+    package var tabs: Int
+    /// Makes whoever shows pages, before the first one is; what those ask for goes through the door. It throws
+    /// why there is none.
+    package var renderer: @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
+
+    package init(
+        mode: RenderMode, tabs: Int,
+        renderer: @escaping @Sendable (RenderDoor) throws(RenderFailure) -> any PageRenderer
+    ) {
+        self.mode = mode
+        self.tabs = tabs
+        self.renderer = renderer
+    }
+}
+
+/// Why no page can be rendered.
+package struct RenderFailure: Error, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) { self.description = description }
+}
+
+/// Shows pages in a browser.
+package protocol PageRenderer: Sendable {
+    /// What it calls itself: `Chrome/150.0.1`. Nil as long as it has not said.
+    var version: String? { get }
+
+    /// Shows a page, and tells once, from any thread, what came of it.
+    func render(_ page: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void)
+
+    /// Returns when nothing of it runs any more; pages that are being shown end.
+    func close()
+}
+
+/// What a browser made of a page.
+package struct RenderedPage: Sendable {
+    package var ending: RenderEnding
+    /// What there is to say of a failure.
+    package var detail: String?
+    /// Where the document leads, as its scripts left it.
+    package var links: [WebURL] = []
+    /// Its words.
+    package var text: String?
+    /// What it asked for and was given at once.
+    package var given: [WebURL] = []
+    /// What it did that is no part of showing it, and how often.
+    package var notices: [String: Int] = [:]
+
+    package init(ending: RenderEnding) { self.ending = ending }
+}
+
+public enum RenderEnding: String, Sendable, CaseIterable {
+    case complete
+    /// It asked for more and more, or waited for what did not come.
+    case outOfTime
+    /// Its scripts never paused.
+    case hung
+    case crashed
+    /// It was none: a file.
+    case download
+    /// The browser failed.
+    case failed
+}
+
+/// Where what shown pages ask for comes in. Any thread may use it.
+package final class RenderDoor: Sendable {
+    enum Message: Sendable {
+        case asked(page: UInt32, PageRequest, @Sendable (PageAnswer) -> Void)
+        case rendered(page: UInt32, RenderedPage)
+    }
+
+    package let folder: StoreFolder
+    /// The visit that has what came.
+    package let visit: Int64
+    private let messages: Inbox<Message>
+
+    init(_ folder: StoreFolder, visit: Int64, wake: @escaping @Sendable () -> Void) {
+        self.folder = folder
+        self.visit = visit
+        messages = Inbox(wake: wake)
+    }
+
+    /// Asks for what the visit does not have yet, for a page that is being shown. There is no answer when the
+    /// crawl ends before it.
+    package func ask(
+        _ page: UInt32, _ request: PageRequest, answer: @escaping @Sendable (PageAnswer) -> Void
+    ) {
+        if !messages.put(.asked(page: page, request, answer)) { answer(.refused("the crawl has ended")) }
+    }
+
+    func tell(_ page: UInt32, _ rendered: RenderedPage) { messages.put(.rendered(page: page, rendered)) }
+
+    func takeAll() -> [Message] { messages.takeAll() }
+
+    func close() {
+        messages.close()
+        for case .asked(_, _, let answer) in messages.takeAll() { answer(.refused("the crawl has ended")) }
+    }
+}
+
+/// What a crawl knows of the pages that are being shown. It belongs to the crawl's thread.
+struct Rendering {
+    let door: RenderDoor
+    let plan: RenderPlan
+    var renderer: (any PageRenderer)?
+    /// Pages that are shown, with what they asked for.
+    var shown: [UInt32: Set<UInt32>] = [:]
+    /// Who waits for what.
+    var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
+    /// How scripts ask for what they were the first to ask for.
+    var fields: [UInt32: HTTPFields] = [:]
+    /// What is no GET, by the number of its errand.
+    var sent: [Int: Sent] = [:]
+    var sentCount = 0
+
+    struct Sent {
+        let page: UInt32
+        let request: PageRequest
+        let answer: @Sendable (PageAnswer) -> Void
+    }
+
+    /// What a page may send.
+    static let mostSentBytes = 4 * 1024 * 1024
+    static let mostGivenBytes = 16 * 1024 * 1024
+    static let mostSentOfPage = 200
+}
+
+extension Crawl {
+    /// Shows a page. Without a browser none is ever shown.
+    func render(_ number: UInt32) throws(CrawlError) {
+        guard var rendering else { return try apply(.rendered(number, .init(isWhole: false))) }
+        let renderer: any PageRenderer
+        if let known = rendering.renderer {
+            renderer = known
+        } else {
+            do throws(RenderFailure) {
+                renderer = try rendering.plan.renderer(rendering.door)
+            } catch {
+                report.rendering.failure = error.description
+                try apply(.unrenderable)
+                return try apply(.rendered(number, .init(isWhole: false)))
+            }
+            rendering.renderer = renderer
+        }
+        rendering.shown[number] = []
+        self.rendering = rendering
+        let door = rendering.door
+        renderer.render(number, at: frontier.url(number)) { door.tell(number, $0) }
+    }
+
+    /// Takes in what shown pages ask for, and what came of them.
+    func hearPages() throws(CrawlError) {
+        guard let door = rendering?.door else { return }
+        for message in door.takeAll() {
+            switch message {
+            case .asked(let page, let request, let answer): try asked(request, by: page, answer)
+            case .rendered(let page, let rendered): try shown(page, rendered)
+            }
+        }
+        for number in rendering?.waiting.keys.sorted() ?? [] { try answerPages(about: number) }
+    }
+
+    private func asked(
+        _ request: PageRequest, by page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+    ) throws(CrawlError) {
+        guard rendering?.shown[page] != nil else { return answer(.refused("its page is not shown any more")) }
+        guard request.url.isHTTP else { return answer(.refused("it is neither http nor https")) }
+        switch request.method {
+        case "GET", "HEAD":
+            let isCORS = request.fields.contains("Origin")
+            try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
+            guard let number = frontier.number(of: request.url) else {
+                return answer(.refused("its address is too long"))
+            }
+            rendering?.shown[page]?.insert(number)
+            if frontier.state(number) == .queued, rendering?.fields[number] == nil {
+                rendering?.fields[number] = request.scriptFields
+            }
+            rendering?.waiting[number, default: []].append(answer)
+            try answerPages(about: number)
+        case "POST", "OPTIONS": send(request, of: page, answer)
+        case let method: answer(.refused("\(method) would change what is there"))
+        }
+    }
+
+    /// Whoever waits for it is answered when it is clear what became of it.
+    private func answerPages(about number: UInt32) throws(CrawlError) {
+        let answer: PageAnswer
+        switch frontier.state(number) {
+        case .queued, .running, .waiting: return
+        case .done, .redirected:
+            guard !beingScanned.contains(number) else { return }
+            answer = .held
+        case .skipped(let reason): answer = .refused(reason.name)
+        case .failed(.status(let status)): answer = .given(status: status, fields: HTTPFields(), body: [])
+        case .failed(let failure): answer = .failed(failure.description)
+        }
+        guard let waiting = rendering?.waiting.removeValue(forKey: number) else { return }
+        rendering?.fields[number] = nil
+        guard case .held = answer else {
+            for reply in waiting { reply(answer) }
+            return
+        }
+        try storing { () throws(StoreError) in
+            try writes.afterCommit { for reply in waiting { reply(.held) } }
+        }
+    }
+
+    /// A request that is no question is sent as the page sent it, and its answer kept by what was sent.
+    private func send(
+        _ request: PageRequest, of page: UInt32, _ answer: @escaping @Sendable (PageAnswer) -> Void
+    ) {
+        guard var rendering else { return }
+        guard request.body.count <= Rendering.mostSentBytes,
+            rendering.sent.values.count(where: { $0.page == page }) < Rendering.mostSentOfPage
+        else { return answer(.refused("the page sends too much")) }
+        if let reason = frontier.refusal(ofRequisite: request.url) { return answer(.refused(reason.name)) }
+        rendering.sentCount += 1
+        rendering.sent[rendering.sentCount] = .init(page: page, request: request, answer: answer)
+        var fetch = FetchRequest(
+            number: Errand.sent(rendering.sentCount).number, url: request.url, fields: request.scriptFields)
+        fetch.method = request.method
+        fetch.body = request.method == "POST" ? request.body : nil
+        fetch.referrer = frontier.url(page)
+        fetch.reach = plan.mayReachPrivate ? .thisMachine : frontier.reach(of: page)
+        self.rendering = rendering
+        loop.start(fetch)
+    }
+
+    func sentFetched(_ result: FetchResult, of errand: Int) throws(CrawlError) {
+        result.partial?.discard()
+        guard let sent = rendering?.sent.removeValue(forKey: errand) else { return }
+        switch result.outcome {
+        case .failure(let failure) where failure.kind == .machine: throw .fetch(failure)
+        case .failure(let failure): sent.answer(.failed(failure.description))
+        case .response(let response):
+            let isKept =
+                sent.request.method == "POST" && (200..<300).contains(response.status)
+                && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
+            let body = try storing { () throws(StoreError) in
+                try response.body.beginning(Rendering.mostGivenBytes)
+            }
+            sent.answer(.given(status: response.status, fields: response.fields, body: body))
+            guard isKept else { return response.body.discard() }
+            var job = ScanJob(
+                number: result.number, url: result.url, role: .requisite,
+                referrer: frontier.url(sent.page).href, source: .fetched(response),
+                time: Self.secondsSinceEpoch())
+            job.request = RequestKey(
+                method: "POST", body: sent.request.body.span, type: sent.request.fields.contentType)
+            job.flags = ResponseFlags(result)
+            job.sentFields = result.sentFields
+            report.rendering.recorded += 1
+            scanning += 1
+            scanningByteCount += job.byteCount
+            pool.add(job)
+        }
+    }
+
+    private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
+        guard var asked = rendering?.shown.removeValue(forKey: page) else { return }
+        let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
+        for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
+        report.rendering.add(rendered, of: frontier.url(page))
+        if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
+        let result = Frontier.Rendered(
+            links: rendered.links, asked: asked,
+            print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) }, isWhole: rendered.ending == .complete,
+            waitsForMore: waitsForMore)
+        try apply(.rendered(page, result))
+        if rendered.ending == .failed, rendering?.renderer?.version == nil {
+            report.rendering.failure = rendered.detail
+            try apply(.unrenderable)
+        }
+    }
+
+    /// Nobody is shown anything from here on.
+    func endRendering() {
+        guard let rendering else { return }
+        rendering.door.close()
+        rendering.renderer?.close()
+        self.rendering?.waiting = [:]
+        self.rendering?.sent = [:]
+    }
+}
+
+/// What rendering pages brought.
+public struct RenderReport: Sendable, Equatable {
+    public package(set) var mode = RenderMode.never
+    /// `Chrome/150.0.1`; nil where none was started.
+    public package(set) var browser: String?
+    /// Why none was, though there were pages for it.
+    public package(set) var failure: String?
+    public package(set) var patterns: [Pattern] = []
+    /// Answers to requests that pages sent (POST), which are kept by what was sent.
+    public package(set) var recorded = 0
+    /// Pages that did not come to rest, each with why; the first of them.
+    public package(set) var unfinished: [Unfinished] = []
+    /// What pages did that is no part of showing them, and how often.
+    public package(set) var notices: [String: Int] = [:]
+
+    /// Pages whose addresses look alike, of which one had a reason to be rendered.
+    public struct Pattern: Sendable, Equatable {
+        public let pattern: String
+        /// Those that were seen.
+        public let pages: Int
+        public let rendered: Int
+        /// What they asked for and no scan had found.
+        public let foundRequisites: Int
+        /// Pages that they lead to and no scan had found.
+        public let foundPages: Int
+        /// Of those rendered, how many did not come to rest.
+        public let unfinished: Int
+        /// What a scan saw and could not read.
+        public let reasons: [String]
+    }
+
+    public struct Unfinished: Sendable, Equatable {
+        public let url: String
+        public let ending: RenderEnding
+        public let detail: String?
+    }
+
+    /// Those that are rendered by the next run from the start; nil when none was rendered.
+    package internal(set) var worthPatterns: [String]?
+
+    /// How many pages were rendered.
+    public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
+
+    private static let mostUnfinished = 100
+
+    mutating func add(_ page: RenderedPage, of url: WebURL) {
+        for (notice, count) in page.notices { notices[notice, default: 0] += count }
+        guard page.ending != .complete, unfinished.count < Self.mostUnfinished else { return }
+        unfinished.append(.init(url: url.href, ending: page.ending, detail: page.detail))
+    }
+
+    mutating func count(_ book: RenderBook) {
+        mode = book.mode
+        if book.patterns.contains(where: { $0.renderedCount > 0 }) {
+            worthPatterns = book.patterns.filter { $0.isWorthIt || $0.isKnown }.map(\.text).sorted()
+        }
+        patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.isEmpty }.map { pattern in
+            Pattern(
+                pattern: pattern.text, pages: pattern.pageCount, rendered: pattern.renderedCount,
+                foundRequisites: pattern.requisites, foundPages: pattern.pages, unfinished: pattern.unfinished,
+                reasons: pattern.reasons.words)
+        }
+    }
+}
+
+extension RenderReasons {
+    /// For people.
+    var words: [String] {
+        let all: [(RenderReasons, String)] = [
+            (.hardlyAnyText, "hardly any text"), (.unreadLoader, "a loader of modules"),
+            (.composedAddress, "addresses put together"), (.unreadFetch, "a fetch of what stands elsewhere"),
+        ]
+        return all.filter { contains($0.0) }.map(\.1)
+    }
+}
+
+extension RenderReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "mode": mode.rawValue, "browser": IfAny(browser), "failure": IfAny(failure), "rendered": rendered,
+            "recorded": recorded, "patterns": patterns, "unfinished": unfinished,
+            "notices": notices.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
+        ]
+    }
+}
+
+extension RenderReport.Pattern: JSONObject {
+    package var members: JSONMembers {
+        [
+            "pattern": pattern, "pages": pages, "rendered": rendered, "foundRequisites": foundRequisites,
+            "foundPages": foundPages, "unfinished": unfinished, "reasons": reasons,
+        ]
+    }
+}
+
+extension RenderReport.Unfinished: JSONObject {
+    package var members: JSONMembers { ["url": url, "ending": ending.rawValue, "detail": IfAny(detail)] }
+}

@@ -1,0 +1,185 @@
+internal import Browser
+internal import Check
+internal import Crawl
+internal import Glibc
+internal import Serve
+internal import Store
+internal import Synchronization
+internal import System
+internal import TLS
+internal import Web
+
+extension PrefetchOptions {
+    /// With somebody who renders pages for the larder in the folder.
+    func rendering(by path: String) -> PrefetchOptions {
+        var options = self
+        options.rendering = { (options, plan, folder) throws(LarderError) in
+            try RenderPlan(options, plan, authorityFolder: path)
+        }
+        return options
+    }
+}
+
+extension RenderPlan {
+    /// Nil where nothing is to be rendered.
+    ///
+    /// - Throws: `LarderError` of kind `.input` where what is wanted cannot be.
+    fileprivate init?(
+        _ options: PrefetchOptions, _ plan: SitePlan, authorityFolder: String
+    ) throws(LarderError) {
+        let settings = plan.render ?? RenderSettings()
+        guard settings.mode != .never else { return nil }
+        let program = options.browser.map { $0.isEmpty ? nil : $0 } ?? BrowserProgram.find()
+        guard let program else {
+            guard settings.mode == .always else { return nil }
+            throw LarderError(
+                .input, "no Chromium or Chrome is found to render pages with; install one, or say where it is",
+                remedy: .browser)
+        }
+        guard access(program, X_OK) == 0 else {
+            throw LarderError(.input, "\(program) cannot be run as a browser", remedy: .browser)
+        }
+        let manner = try RenderManner(settings)
+        let tabs = options.renderTabs ?? Machine.usualTabs
+        self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
+            try BrowserRenderer(program, door, manner, authorityFolder: authorityFolder)
+        }
+    }
+}
+
+/// How each page is shown.
+private struct RenderManner: Sendable {
+    let settings: RenderSettings
+    let viewports: [Viewport]
+    let scripts: [(pages: URLPattern?, text: String)]
+
+    init(_ settings: RenderSettings) throws(LarderError) {
+        self.settings = settings
+        var viewports: [Viewport] = []
+        for text in settings.viewports {
+            guard let viewport = Viewport(text) else {
+                throw LarderError(.input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+            }
+            viewports.append(viewport)
+        }
+        self.viewports = viewports
+        var scripts: [(pages: URLPattern?, text: String)] = []
+        for script in settings.scripts {
+            do throws(PatternMistake) {
+                let pages = try script.pages.map { (text) throws(PatternMistake) in try URLPattern(text) }
+                scripts.append((pages, script.text))
+            } catch {
+                throw LarderError(.input, error.description)
+            }
+        }
+        self.scripts = scripts
+    }
+
+    func visit(to url: WebURL, by proxy: String) -> PageVisit {
+        var visit = PageVisit(url: url.href)
+        visit.proxy = proxy
+        if !viewports.isEmpty { visit.viewports = viewports }
+        visit.scroll = settings.scroll
+        visit.isDeep = settings.isDeep
+        visit.seesDark = settings.seesDark
+        visit.limit = settings.limit
+        visit.wantsText = true
+        visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
+        return visit
+    }
+}
+
+/// Shows pages in one browser, each in a tab with a proxy of its own.
+private final class BrowserRenderer: PageRenderer {
+    private let door: RenderDoor
+    private let browser: Browser
+    private let manner: RenderManner
+    private let security: TLSServer
+    /// Those that no page uses.
+    private let idle = Mutex<(proxies: [PageProxy], isClosed: Bool)>(([], false))
+
+    init(
+        _ program: String, _ door: RenderDoor, _ manner: RenderManner, authorityFolder: String
+    ) throws(RenderFailure) {
+        self.door = door
+        self.manner = manner
+        var options = BrowserOptions(executable: program)
+        do throws(TLSError) {
+            let authority = try Authority.open(in: authorityFolder)
+            options.keyDigests = [authority.keyDigest]
+            security = try TLSServer(authority)
+        } catch {
+            throw RenderFailure(error.description)
+        }
+        do throws(BrowserError) { browser = try Browser(options) } catch { throw RenderFailure(error.description) }
+    }
+
+    var version: String? { browser.version }
+
+    func render(_ page: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void) {
+        let proxy: PageProxy
+        do throws(ServerError) {
+            proxy = try takeProxy()
+        } catch {
+            var failed = RenderedPage(ending: .failed)
+            failed.detail = error.description
+            return done(failed)
+        }
+        proxy.begin(page, at: url)
+        browser.open(manner.visit(to: url, by: proxy.address)) { [self] outcome in
+            var rendered = RenderedPage(outcome)
+            rendered.given = proxy.end().compactMap { WebURL($0) }
+            let isClosed = idle.withLock { idle in
+                if !idle.isClosed { idle.proxies.append(proxy) }
+                return idle.isClosed
+            }
+            if isClosed { proxy.stop() }
+            done(rendered)
+        }
+    }
+
+    private func takeProxy() throws(ServerError) -> PageProxy {
+        if let proxy = idle.withLock({ $0.proxies.popLast() }) { return proxy }
+        return try PageProxy(door.folder, visit: door.visit, security: security) { [door] page, request, answer in
+            door.ask(page, request, answer: answer)
+        }
+    }
+
+    func close() {
+        browser.close()
+        let proxies = idle.withLock { idle in
+            idle.isClosed = true
+            return idle.proxies
+        }
+        for proxy in proxies { proxy.stop() }
+    }
+}
+
+extension RenderedPage {
+    fileprivate init(_ outcome: PageOutcome) {
+        switch outcome.ending {
+        case .complete: self.init(ending: .complete)
+        case .outOfTime: self.init(ending: .outOfTime)
+        case .hung: self.init(ending: .hung)
+        case .crashed: self.init(ending: .crashed)
+        case .download: self.init(ending: .download)
+        case .failed(let why):
+            self.init(ending: .failed)
+            detail = why
+        }
+        text = outcome.text
+        links = outcome.links.compactMap { WebURL($0) }
+        for notice in outcome.notices { notices[notice.kind.rawValue, default: 0] += notice.count }
+    }
+}
+
+extension Machine {
+    /// How many pages may be shown at once.
+    fileprivate static var usualTabs: Int {
+        let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
+        return max(1, min(coreCount + 1, pages / bytesOfTab, 8))
+    }
+
+    /// What a page of some size takes, with its processes.
+    private static let bytesOfTab = 512 * 1024 * 1024
+}

@@ -1,0 +1,173 @@
+internal import Glibc
+package import Store
+internal import Synchronization
+package import TLS
+package import Web
+
+/// The proxy of one tab of a browser: whatever the page there asks for, it asks here. What a visit has is
+/// given; for the rest whoever fetches is asked.
+package final class PageProxy: Sendable {
+    /// Asks for what the visit does not have yet, on behalf of the page with this number. Called on the
+    /// server's thread, which must not wait; the answer may come from any thread, and not at all when the page
+    /// has gone.
+    package typealias Ask =
+        @Sendable (_ page: UInt32, PageRequest, _ answer: @escaping @Sendable (PageAnswer) -> Void) -> Void
+
+    private let server: HTTPServer
+    private let tab: PageTab
+
+    package init(
+        _ folder: StoreFolder, visit: Int64, security: TLSServer, ask: @escaping Ask
+    ) throws(ServerError) {
+        let tab: PageTab
+        do throws(StoreError) { tab = try PageTab(folder, visit: visit, ask: ask) } catch { throw ServerError(error) }
+        self.tab = tab
+        server = try HTTPServer(port: 0, threadCount: 1, limits: .proxy) { _ throws(ServerError) in
+            PageResponder(tab, security)
+        }
+    }
+
+    /// `http://127.0.0.1:PORT`
+    package var address: String { "http://127.0.0.1:\(server.port)" }
+
+    /// What is asked from here on belongs to this page.
+    package func begin(_ page: UInt32, at url: WebURL) { tab.begin(page, at: url) }
+
+    /// Nothing belongs to a page any more. Gives what the last one got of what the visit had already.
+    package func end() -> [String] { tab.end() }
+
+    package func stop() { server.stopAndWait() }
+}
+
+/// What stands between the tab and its page's answers. Any thread may call it.
+private final class PageTab: Sendable {
+    private struct Page {
+        let number: UInt32
+        /// Where the tab may go: the page, and where that is redirected.
+        var documents: Set<String>
+        var given: Set<String> = []
+    }
+
+    private let visit: Int64
+    private let reader: Mutex<StoreReader>
+    private let page = Mutex<Page?>(nil)
+    let ask: PageProxy.Ask
+
+    init(_ folder: StoreFolder, visit: Int64, ask: @escaping PageProxy.Ask) throws(StoreError) {
+        self.visit = visit
+        self.ask = ask
+        reader = Mutex(try StoreReader(folder))
+    }
+
+    var number: UInt32? { page.withLock { $0?.number } }
+
+    func begin(_ number: UInt32, at url: WebURL) {
+        page.withLock { $0 = Page(number: number, documents: [url.key.href]) }
+    }
+
+    func end() -> [String] {
+        page.withLock { page in
+            defer { page = nil }
+            return page?.given.sorted() ?? []
+        }
+    }
+
+    /// What the visit has; nil when it has nothing.
+    func held(_ url: WebURL) throws(StoreError) -> Answer? {
+        let href = url.key.href
+        let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
+            guard let stored = try reader.response(for: href, ofVisit: visit), stored.status < 400 else {
+                return (nil, nil)
+            }
+            let fields = HTTPFields(block: stored.fields.utf8.span)
+            guard let body = stored.body else {
+                let target = fields["Location"].flatMap { WebURL($0, base: url) }
+                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: []), target)
+            }
+            switch try reader.content(of: body) {
+            case nil: return (nil, nil)
+            case .file(let path)?:
+                let file = Answer.FileBody(path: path, byteCount: body.byteCount)
+                return (Answer(status: stored.status, fields: Self.outgoing(fields), file: file), nil)
+            case let content?:
+                let bytes = try content.load()
+                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: bytes), nil)
+            }
+        }
+        guard let answer else { return nil }
+        page.withLock { page in
+            guard page?.given.count ?? .max < Self.mostGiven else { return }
+            page?.given.insert(href)
+            if let redirect, page?.documents.contains(href) == true {
+                page?.documents.insert(redirect.key.href)
+            }
+        }
+        return answer
+    }
+
+    private static let mostGiven = 20_000
+
+    func answer(_ answer: PageAnswer, to url: WebURL) -> Answer {
+        switch answer {
+        case .held:
+            do throws(StoreError) {
+                return try held(url) ?? .text(504, "\(url.href) is not held.\n")
+            } catch {
+                return .text(500, "\(error)\n")
+            }
+        case .given(let status, let fields, let body):
+            return Answer(status: status, fields: Self.outgoing(fields), body: body)
+        case .refused(let why): return .text(403, "\(url.href) is not asked for: \(why)\n")
+        case .failed(let why): return .text(502, "\(url.href): \(why)\n")
+        }
+    }
+
+    /// Of the length speaks who sends it; what is said of later times and other places would leave the tab.
+    private static func outgoing(_ fields: HTTPFields) -> [(String, String)] {
+        fields.withoutConnectionFields.list.filter { !unsaid.contains($0.name.lowercased()) }
+            .map { ($0.name, $0.value) }
+    }
+
+    private static let unsaid: Set<String> = [
+        "content-length", "content-range", "strict-transport-security", "alt-svc", "nel", "report-to",
+        "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
+    ]
+}
+
+private final class PageResponder: Responder {
+    private let tab: PageTab
+    private let security: TLSServer
+
+    init(_ tab: PageTab, _ security: TLSServer) {
+        self.tab = tab
+        self.security = security
+    }
+
+    var isProxy: Bool { true }
+
+    func connect(_ request: Request) -> Connecting {
+        guard let url = WebURL("http://\(request.authority)/"), !url.hasCredentials, url.path == "/",
+            !url.host.utf8.contains(UInt8(ascii: "*")),
+            let port = request.authority.split(separator: ":").last.flatMap({ Int($0) }), (1...65_535).contains(port)
+        else { return .refused(Reply(answer: .text(400, "\(request.authority) is no host with a port.\n"))) }
+        return .answered(Tunnel(host: url.host, port: port, security: security))
+    }
+
+    func respond(to request: Request, orLater later: Later) -> Reply? {
+        guard let url = request.proxied else { return Reply(answer: .text(400, "This is a proxy.\n")) }
+        guard let number = tab.number else { return Reply(answer: .text(503, "There is no page any more.\n")) }
+        // What is said over a socket cannot be given back.
+        guard !Upgrade.isAsked(for: request) else { return Reply(answer: .text(501, "Sockets are not opened.\n")) }
+        let isPlain = request.head.method != .other && request.body.isEmpty
+        do throws(StoreError) {
+            if isPlain, let answer = try tab.held(url) { return Reply(answer: answer) }
+        } catch {
+            return Reply(answer: .text(500, "\(error)\n"))
+        }
+        let slot = later.slot()
+        let asked = PageRequest(
+            url: url, method: request.method, fields: request.fields, body: Array(request.body))
+        tab.ask(number, asked) { [tab] answer in slot.give(Reply(answer: tab.answer(answer, to: url))) }
+        return nil
+    }
+}
