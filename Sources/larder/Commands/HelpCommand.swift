@@ -39,7 +39,7 @@ enum HelpCommand {
     static let promise = "stocks web pages before you go offline, and serves them back as they were"
 
     private static let more = """
-        larder help COMMAND explains one, larder help rules and larder help policies what options name; larder --version says
+        larder help COMMAND explains one, larder help rules, policies and rendering what options name; larder --version says
         which version this is.
         """
 
@@ -107,7 +107,7 @@ struct HelpTopic: Sendable {
     let name: String
     let text: String
 
-    static let all = [rules, policies]
+    static let all = [rules, policies, rendering]
 
     private static let rules = HelpTopic(
         name: "rules",
@@ -173,5 +173,38 @@ struct HelpTopic: Sendable {
 
             A bundle that a manifest gives a digest is not asked for while it is held with that digest, and loaded when it
             is not, whatever the policy.
+            """)
+    private static let rendering = HelpTopic(
+        name: "rendering",
+        text: """
+            larder help rendering: what only running scripts ask for
+
+            Examples
+              larder prefetch https://example.com/ --render always --viewport 1280x900,390x844@3
+              larder prefetch https://example.com/ --render-script '/shop/**=open-all.js' --render-deep
+              larder prefetch https://example.com/ --render never
+
+            Most pages say what they need, and are read without being run. Where a scan sees scripts that it cannot read
+            through, pages are shown in a Chromium or Chrome without a window, if there is one; LARDER_CHROMIUM or
+            --browser says where it is.
+
+            Which pages
+              auto     none before the rest of the site has come. Then three pages of each folder and kind (example.com/docs/*.html)
+                       whose scans gave a reason: scripts and hardly any text, a loader whose names could not be read,
+                       addresses that scripts put together, a fetch of what stands elsewhere. Where they ask for what no
+                       scan found, further ones, until several in a row bring nothing. An update begins with what
+                       brought something the last time
+              always   every page
+              never    none
+
+            What becomes of it
+              All that such a page asks for comes by way of larder: what is held is given, the rest is fetched as
+              everything else is, with the same limits, rules, manners and digests, and once. It belongs to the page from
+              then on, and where its document leads is followed as any link. What it sends by POST is sent on, and the
+              answer kept by what was sent; PUT and DELETE are refused, and so are sockets. The report says of each
+              kind how many pages there are, how many were rendered, and what that brought.
+
+            A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
+            half a second, at the latest after --render-time. --render-deep opens details, tabs and menus.
             """)
 }

@@ -151,8 +151,8 @@ import Web
             case .robots(let host, _, _)?:
                 robots += 1
                 frontier.apply(.robots(host: host, .answered(status: 404)), now: now)
-            case .probe?, .witness?:
-                Issue.record("nobody is doubted")
+            case .probe?, .witness?, .render?:
+                Issue.record("nobody is doubted, nothing shown")
             case nil:
                 now = max(now + .microseconds(10), frontier.nextDue ?? now)
             }

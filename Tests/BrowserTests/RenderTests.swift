@@ -1,0 +1,227 @@
+import LarderKit
+import TestOrigin
+import Testing
+import Web
+
+/// Sites that say what they need only when their scripts run: prefetched by way of a browser, then shown with their
+/// origin gone.
+@Suite(.enabled(if: Chromium.isInstalled, "chromium is not installed"), .serialized)
+struct RenderTests {
+    /// What stands for a kind of sites.
+    struct Kind: Sendable, CustomTestStringConvertible {
+        let name: String
+        /// Its pages, the first of which is the start.
+        var pages = ["/"]
+        /// What is clicked on each page, one after the other.
+        var clicks: [String] = []
+        var files: [String: String] = [:]
+        /// What any other address below this one is answered with.
+        var fallback: (prefix: String, file: String)?
+        /// What a POST is answered with, by its body.
+        var posts: [String: [String: String]] = [:]
+
+        var testDescription: String { name }
+
+        fileprivate func serve(_ origin: TestOrigin) {
+            for (path, text) in files {
+                let type =
+                    path.hasSuffix(".js")
+                    ? "text/javascript"
+                    : path.hasSuffix(".json")
+                        ? "application/json" : path.hasSuffix(".svg") ? "image/svg+xml" : "text/html"
+                origin.on(path, .file(text, type: type))
+            }
+            for (path, answers) in posts {
+                origin.on(path) { request in
+                    answers[String(decoding: request.body, as: UTF8.self)].map { .file($0, type: "application/json") }
+                        ?? .failure(400)
+                }
+            }
+            if let fallback, let shell = files[fallback.file] {
+                origin.otherwise { $0.target.hasPrefix(fallback.prefix) ? .file(shell, type: "text/html") : nil }
+            }
+        }
+    }
+
+    private static func page(_ script: String, _ body: String = "<div id=app></div>") -> String {
+        "<!DOCTYPE html><meta charset=utf-8><title>t</title><body>\(body)<script>\(script)</script>"
+    }
+
+    private static func picture(_ colour: String) -> String {
+        "<svg xmlns='http://www.w3.org/2000/svg' width='40' height='40'><rect width='40' height='40' fill='\(colour)'/></svg>"
+    }
+
+    static let kinds: [Kind] = [
+        Kind(
+            name: "a router by history", pages: ["/shop/", "/shop/item/1", "/shop/item/2"], clicks: ["a"],
+            files: [
+                "/shop/": page(
+                    """
+                    const app = document.getElementById('app'), place = ['', 'api'].join('/');
+                    async function show() {
+                      const id = location.pathname.split('/')[3];
+                      if (id) {
+                        const item = await (await fetch(`${place}/item-${id}.json`)).json();
+                        app.innerHTML = `<h1>${item.name}</h1><img src="${place}/${id}.svg"><a href="/shop/">all</a>`;
+                      } else {
+                        const list = await (await fetch(place + '/list.json')).json();
+                        app.innerHTML = '<h1>All</h1>' + list.map(n => `<a href="/shop/item/${n}">item ${n}</a>`).join('<br>');
+                      }
+                      for (const link of app.querySelectorAll('a'))
+                        link.onclick = event => { event.preventDefault(); history.pushState({}, '', link.href); show() };
+                    }
+                    show()
+                    """),
+                "/api/list.json": "[1, 2]", "/api/item-1.json": "{\"name\": \"Jam\"}",
+                "/api/item-2.json": "{\"name\": \"Bread\"}", "/api/1.svg": picture("red"),
+                "/api/2.svg": picture("green"),
+            ], fallback: ("/shop/", "/shop/")),
+        Kind(
+            name: "a router by the fragment", clicks: ["a", "a + a"],
+            files: [
+                "/": page(
+                    """
+                    async function show() {
+                      const name = location.hash.slice(2) || 'home';
+                      const text = await (await fetch(['', 'data', name].join('/') + '.json')).json();
+                      app.innerHTML = `<h1>${text}</h1><a href="#/one">one</a><a href="#/two">two</a>`;
+                    }
+                    onhashchange = show; show()
+                    """),
+                "/data/home.json": "\"Home\"", "/data/one.json": "\"One\"", "/data/two.json": "\"Two\"",
+            ]),
+        Kind(
+            name: "a list that grows as it is scrolled",
+            files: [
+                "/": page(
+                    """
+                    let page = 0, busy = false;
+                    async function more() {
+                      if (busy || page == 4 || scrollY + innerHeight < document.body.scrollHeight - 50) return;
+                      busy = true;
+                      const rows = await (await fetch('/rows-' + ++page + '.json')).json();
+                      app.insertAdjacentHTML('beforeend', rows.map(r => `<p style="height:30vh">${r}</p>`).join(''));
+                      busy = false; more();
+                    }
+                    onscroll = more; more()
+                    """),
+                "/rows-1.json": "[\"a\", \"b\", \"c\", \"d\"]", "/rows-2.json": "[\"e\", \"f\", \"g\", \"h\"]",
+                "/rows-3.json": "[\"i\", \"j\", \"k\", \"l\"]", "/rows-4.json": "[\"m\", \"n\"]",
+            ]),
+        Kind(
+            name: "what is asked for by POST",
+            files: [
+                "/": page(
+                    """
+                    const ask = query => fetch('/graphql', {method: 'POST', headers: {'Content-Type': 'application/json'},
+                      body: JSON.stringify({query})}).then(r => r.json());
+                    Promise.all([ask('{a}'), ask('{b}')]).then(all => { app.textContent = all.map(x => x.data).join(' and ') })
+                    """)
+            ],
+            posts: [
+                "/graphql": [
+                    "{\"query\":\"{a}\"}": "{\"data\": \"first\"}", "{\"query\":\"{b}\"}": "{\"data\": \"second\"}",
+                ]
+            ]),
+        Kind(
+            name: "components with roots of their own", pages: ["/", "/pages/one.html"],
+            files: [
+                "/": page(
+                    """
+                    customElements.define('x-card', class extends HTMLElement {
+                      async connectedCallback() {
+                        const root = this.attachShadow({mode: 'open'}), name = this.getAttribute('name');
+                        root.innerHTML = await (await fetch(['/parts', name + '.html'].join('/'))).text();
+                      }
+                    })
+                    """, "<x-card name=one></x-card>"),
+                "/parts/one.html": "<p>In the shadow</p><img src=/parts/p.svg><a href=/pages/one.html>on</a>",
+                "/parts/p.svg": picture("blue"), "/pages/one.html": "<!DOCTYPE html><title>one</title><p>Page one</p>",
+            ]),
+        Kind(
+            name: "a worker that asks",
+            files: [
+                "/": page(
+                    """
+                    const worker = new Worker('/worker.js');
+                    worker.onmessage = event => { app.textContent = event.data };
+                    worker.postMessage(['/in', 'worker.json'].join('-'))
+                    """),
+                "/worker.js": "onmessage = async e => postMessage((await (await fetch(e.data)).json()).text)",
+                "/in-worker.json": "{\"text\": \"From the worker\"}",
+            ]),
+        Kind(
+            name: "a service worker that comes first",
+            files: [
+                "/": page(
+                    """
+                    async function show() {
+                      app.textContent = (await (await fetch('/virtual/' + ['a', 'b'].join('')))
+                        .json()).text;
+                    }
+                    navigator.serviceWorker.register('/sw.js').then(() => navigator.serviceWorker.ready).then(() => {
+                      if (navigator.serviceWorker.controller) show();
+                      else navigator.serviceWorker.oncontrollerchange = show;
+                    })
+                    """),
+                "/sw.js": """
+                oninstall = () => skipWaiting();
+                onactivate = event => event.waitUntil(clients.claim());
+                onfetch = event => {
+                  const path = new URL(event.request.url).pathname;
+                  if (path.startsWith('/virtual/')) event.respondWith(fetch('/real-' + path.slice(9) + '.json'));
+                }
+                """,
+                "/real-ab.json": "{\"text\": \"By way of the worker\"}",
+            ]),
+    ]
+
+    private func larder(_ folder: TemporaryFolder) -> Larder { Larder(at: folder.path) }
+
+    private func options(_ mode: RenderMode = .auto) -> PrefetchOptions {
+        var options = PrefetchOptions()
+        options.browser = ChromiumProcess.executable
+        var settings = RenderSettings()
+        settings.mode = mode
+        options.plan.render = settings
+        return options
+    }
+
+    /// What the page shows, and again after each click.
+    private func looks(_ url: String, _ clicks: [String], _ browser: Chromium) throws -> [String] {
+        let visit = try browser.open(url)
+        var texts = [try visit.text()]
+        for click in clicks {
+            _ = try visit.evaluate("document.querySelector(\"\(click)\")?.click()")
+            try visit.settle()
+            texts.append(try visit.text())
+        }
+        #expect(visit.escapes.isEmpty)
+        texts.append(visit.failures.map { "failed: \($0.url)" }.joined(separator: " "))
+        return texts
+    }
+
+    @Test(arguments: kinds)
+    func `with the origin gone its pages and clicks show what they did`(kind: Kind) async throws {
+        let origin = try TestOrigin()
+        kind.serve(origin)
+        let folder = try TemporaryFolder()
+        let larder = larder(folder)
+        let browser = try Chromium()
+        let before = try kind.pages.map { try looks(origin.url($0), kind.clicks, browser) }
+        origin.forgetRequests()
+        let report = try await larder.prefetch([origin.url(kind.pages[0])], options: options())
+        #expect(report.isPublished)
+        #expect(report.missing.isEmpty, "\(report.missing)")
+        #expect(report.rendering.rendered > 0)
+        let targets = origin.requests.map { "\($0.method) \($0.target) \(String(decoding: $0.body, as: UTF8.self))" }
+        #expect(targets.count == Set(targets).count, "something was fetched twice: \(targets.sorted())")
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        for (page, before) in zip(kind.pages, before) {
+            let address = try #require(service.address(of: origin.url(page)))
+            #expect(try looks(address, kind.clicks, browser) == before, "\(page)")
+        }
+    }
+}

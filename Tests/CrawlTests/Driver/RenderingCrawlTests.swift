@@ -1,0 +1,330 @@
+import Store
+import Synchronization
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Pages that are shown while a crawl goes on: what they ask for is the crawl's.
+@Suite struct RenderingCrawlTests {
+    private let bench: CrawlBench
+    private let browser = ScriptedBrowser()
+    /// Hardly any text, and a script that puts an address together.
+    private static let shell = "<!DOCTYPE html><title>s</title><div id=app></div><script src=/app.js></script>"
+
+    init() throws {
+        bench = try CrawlBench()
+        bench.origin.on("/app.js", .file("fetch(['a','b'].join('/'))", type: "text/javascript"))
+    }
+
+    private func crawl(
+        _ mode: RenderMode = .auto, _ interruption: Interruption = Interruption(),
+        _ configure: (inout CrawlPlan) -> Void = { _ in }
+    ) throws -> CrawlReport {
+        try bench.crawl(interruption) { plan in
+            plan.rendering = RenderPlan(mode: mode, tabs: 2) { [browser] door in
+                browser.door.withLock { $0 = door }
+                return browser
+            }
+            configure(&plan)
+        }
+    }
+
+    private func links(of target: String) throws -> StoredLinks {
+        let response = try #require(try bench.stored(target))
+        return try #require(try StoreReader(bench.folder).storedLinks(of: response))
+    }
+
+    @Test func `what a shown page asks for is fetched once, kept, and belongs to the page`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/data.json", .file("{\"a\":1}", type: "application/json"))
+        browser.asks("/", ["/data.json", "/data.json", "/app.js"])
+        let report = try crawl()
+        #expect(browser.answers == ["/app.js: held", "/data.json: held", "/data.json: held"])
+        #expect(bench.count("/data.json") == 1)
+        #expect(bench.count("/app.js") == 1)
+        #expect(try bench.text("/data.json") == "{\"a\":1}")
+        #expect(try links(of: "/").requisites.map(\.path) == ["/app.js", "/data.json"])
+        #expect(report.rendering.patterns.map(\.foundRequisites) == [1])
+        #expect(report.isPublished)
+        #expect(browser.isClosed)
+    }
+
+    @Test func `where no scan saw a reason, no browser is started`() throws {
+        bench.origin.on("/", .page("<p>\(String(repeating: "words ", count: 100))<script src=/plain.js></script>"))
+        bench.origin.on("/plain.js", .file("var a = 1", type: "text/javascript"))
+        let report = try crawl()
+        #expect(browser.door.withLock { $0 == nil })
+        #expect(report.rendering.rendered == 0)
+    }
+
+    @Test func `pages that a shown page leads to are followed, and shown as well`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        for number in 1...12 { bench.origin.on("/item/\(number)", .page(Self.shell)) }
+        for number in 1...12 { bench.origin.on("/item-\(number).json", .file("{}", type: "application/json")) }
+        browser.leads("/", to: (1...12).map { "/item/\($0)" } + ["http://elsewhere.test/"])
+        for number in 1...12 { browser.asks("/item/\(number)", ["/item-\(number).json"]) }
+        for number in 1...12 { browser.says("/item/\(number)", "the words of item \(number)") }
+        let report = try crawl()
+        #expect(browser.shown.count == 13)
+        #expect(report.pages == 13)
+        #expect(report.missing.isEmpty)
+        #expect(report.traps.isEmpty)
+        #expect(try links(of: "/").pages.count == 13)
+        #expect(report.rendering.patterns.map(\.foundPages) == [12, 0])
+        #expect(report.rendering.patterns.map(\.foundRequisites) == [0, 12])
+    }
+
+    @Test func `of pages that bring nothing a few are shown`() throws {
+        let links = (1...12).map { "<a href=/p/\($0)>p</a>" }.joined()
+        bench.origin.on("/", .page(String(repeating: "words ", count: 100) + links))
+        for number in 1...12 { bench.origin.on("/p/\(number)", .page(Self.shell)) }
+        let report = try crawl()
+        #expect(browser.shown.count == 3)
+        #expect(report.rendering.patterns.map(\.pattern) == ["\(bench.origin.base.dropFirst(7))/p/*"])
+        #expect(report.rendering.patterns.map(\.pages) == [12])
+    }
+
+    @Test func `what is sent is sent on, and its answer kept by what was sent`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/graphql") { .file("got \($0.body.count)", type: "application/json") }
+        browser.asks("/", ["/graphql"], method: "POST", fields: [("Content-Type", "text/plain")], body: "query")
+        let report = try crawl()
+        #expect(browser.answers == ["/graphql: 200 got 5"])
+        let key = RequestKey(method: "POST", body: Array("query".utf8).span, type: MediaType("text/plain"))
+        let stored = try StoreReader(bench.folder).response(for: bench.origin.url("/graphql"), request: key)
+        #expect(stored?.body?.byteCount == 5)
+        #expect(report.rendering.recorded == 1)
+    }
+
+    @Test(arguments: [
+        ("GET", "/gone", "/gone: 404 "), ("PUT", "/data", "/data: refused"), ("DELETE", "/data", "/data: refused"),
+        ("GET", "/private/x", "/private/x: refused"), ("POST", "/private/x", "/private/x: refused"),
+        ("GET", "/moved", "/moved: held"), ("GET", "/cut", "/cut: failed"),
+    ])
+    func `a page is told what became of what it asks for`(method: String, target: String, answer: String) throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/gone", .failure(404))
+        bench.origin.on("/moved", .redirect(to: "/app.js"))
+        bench.origin.on("/cut", .raw([]))
+        browser.asks("/", [target], method: method)
+        _ = try crawl { plan in
+            plan.sitePlan.scope.exclude = ["/private/**"]
+            plan.limits.time = .seconds(20)
+        }
+        #expect(browser.answers == [answer])
+        #expect(bench.count("/data") == 0)
+        #expect(bench.count("/private/x") == 0)
+    }
+
+    @Test func `what scripts say of a request is said, and what browsers say of themselves is not`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/data.json", .file("{}", type: "application/json"))
+        browser.asks(
+            "/", ["/data.json"],
+            fields: [
+                ("X-Requested-With", "XMLHttpRequest"), ("Authorization", "Bearer t"), ("Accept", "application/json"),
+                ("Sec-Fetch-Dest", "empty"), ("User-Agent", "Browser"), ("Cookie", "a=b"), ("If-None-Match", "\"x\""),
+                ("Range", "bytes=0-"),
+            ])
+        _ = try crawl()
+        let request = try #require(bench.origin.requests(to: "/data.json").first)
+        #expect(request["X-Requested-With"] == "XMLHttpRequest")
+        #expect(request["Authorization"] == "Bearer t")
+        #expect(request["Accept"] == "application/json")
+        #expect(request["User-Agent"] == "larder-test")
+        for name in ["Cookie", "If-None-Match", "Range", "Sec-Fetch-Dest"] { #expect(request[name] == nil) }
+    }
+
+    @Test func `a request across origins names the page's origin`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/font", .file("f", type: "font/woff2"))
+        browser.asks("/", ["/font"], fields: [("Origin", "https://shop.test")])
+        _ = try crawl()
+        #expect(bench.origin.requests(to: "/font").first?["Origin"] == "https://shop.test")
+    }
+
+    @Test func `an icon that only browsers ask for is no miss`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        browser.asks("/", ["/favicon.ico"])
+        let report = try crawl()
+        #expect(report.missing.isEmpty)
+    }
+
+    @Test func `without a browser the pages stay as they are, and the report says why`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        let report = try bench.crawl { plan in
+            plan.rendering = RenderPlan(mode: .auto, tabs: 2) { _ throws(RenderFailure) in
+                throw RenderFailure("no display")
+            }
+        }
+        #expect(report.rendering.failure == "no display")
+        #expect(report.isPublished)
+        #expect(report.pages == 1)
+    }
+
+    @Test func `a browser that fails is told, and a page that never rests too`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        browser.ends("/", .hung)
+        let report = try crawl()
+        #expect(report.rendering.unfinished.map(\.ending) == [.hung])
+        #expect(report.isPublished)
+    }
+
+    @Test func `a crawl that is interrupted ends what is shown`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        let interruption = Interruption()
+        browser.shows("/") { _ in
+            interruption.request()
+            return nil
+        }
+        let report = try crawl(.auto, interruption)
+        #expect(report.isInterrupted)
+        #expect(browser.isClosed)
+    }
+
+    @Test func `what came too late for its page is there when that is shown once more`() throws {
+        bench.origin.on("/", .page(Self.shell))
+        bench.origin.on("/slow.json", .file("{}", type: "application/json"))
+        bench.origin.hold("/slow.json")
+        let origin = bench.origin
+        let count = Mutex(0)
+        browser.shows("/") { [browser] page in
+            let isFirst = count.withLock { count in
+                count += 1
+                return count == 1
+            }
+            browser.ask(page, PageRequest(url: page.url(origin.url("/slow.json"))))
+            guard isFirst else { return RenderedPage(ending: .complete) }
+            _ = origin.waitForRequests(1, to: "/slow.json")
+            Thread.later { origin.release("/slow.json") }
+            return RenderedPage(ending: .outOfTime)
+        }
+        let report = try crawl()
+        #expect(count.withLock { $0 } == 2)
+        #expect(report.rendering.unfinished.count == 1)
+        #expect(report.rendering.patterns.map(\.rendered) == [1])
+    }
+}
+
+extension String {
+    fileprivate var path: String { WebURL(self)?.path ?? self }
+}
+
+/// Shows pages as a test says, on threads of its own.
+private final class ScriptedBrowser: PageRenderer {
+    struct Page {
+        let number: UInt32
+        let address: WebURL
+
+        func url(_ text: String) -> WebURL { WebURL(text) ?? address }
+    }
+
+    private struct Script {
+        var asks: [PageRequest] = []
+        var page = RenderedPage(ending: .complete)
+        var body: (@Sendable (Page) -> RenderedPage?)?
+    }
+
+    private struct State {
+        var scripts: [String: Script] = [:]
+        var requests: [String: [(target: String, method: String, fields: HTTPFields, body: [UInt8])]] = [:]
+        var leads: [String: [String]] = [:]
+        var shown: [String] = []
+        var answers: [String] = []
+        var isClosed = false
+    }
+
+    let door = Mutex<RenderDoor?>(nil)
+    private let state = Mutex(State())
+
+    var version: String? { "Scripted/1" }
+    var shown: [String] { state.withLock { $0.shown } }
+    var answers: [String] { state.withLock { $0.answers.sorted() } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    func asks(
+        _ page: String, _ targets: [String], method: String = "GET", fields: [(String, String)] = [],
+        body: String = ""
+    ) {
+        let fields = HTTPFields(fields.map { .init(name: $0.0, value: $0.1) })
+        state.withLock { state in
+            state.requests[page, default: []] += targets.map { ($0, method, fields, Array(body.utf8)) }
+        }
+    }
+
+    func leads(_ page: String, to targets: [String]) { state.withLock { $0.leads[page] = targets } }
+
+    func says(_ page: String, _ text: String) {
+        state.withLock { $0.scripts[page, default: Script()].page.text = text }
+    }
+
+    func ends(_ page: String, _ ending: RenderEnding) {
+        state.withLock { $0.scripts[page, default: Script()].page.ending = ending }
+    }
+
+    /// Nil is never told.
+    func shows(_ page: String, _ body: @escaping @Sendable (Page) -> RenderedPage?) {
+        state.withLock { $0.scripts[page, default: Script()].body = body }
+    }
+
+    func render(_ number: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void) {
+        let (script, requests, leads) = state.withLock { state in
+            state.shown.append(url.path)
+            return (state.scripts[url.path] ?? Script(), state.requests[url.path] ?? [], state.leads[url.path] ?? [])
+        }
+        Thread.later { [self] in
+            if let body = script.body {
+                if let page = body(Page(number: number, address: url)) { done(page) }
+                return
+            }
+            var page = script.page
+            page.links = leads.compactMap { WebURL($0, base: url) }
+            let left = Mutex(requests.count)
+            let ended = page
+            guard !requests.isEmpty else { return done(ended) }
+            for request in requests {
+                guard let target = WebURL(request.target, base: url) else { continue }
+                let asked = PageRequest(url: target, method: request.method, fields: request.fields, body: request.body)
+                door.withLock { $0 }?.ask(number, asked) { [self] answer in
+                    note(target, answer)
+                    let isLast = left.withLock { left in
+                        left -= 1
+                        return left == 0
+                    }
+                    if isLast { done(ended) }
+                }
+            }
+        }
+    }
+
+    func ask(_ page: Page, _ request: PageRequest) {
+        door.withLock { $0 }?.ask(page.number, request) { [self] in note(request.url, $0) }
+    }
+
+    private func note(_ url: WebURL, _ answer: PageAnswer) {
+        let text =
+            switch answer {
+            case .held: "held"
+            case .given(let status, _, let body): "\(status) \(String(decoding: body, as: UTF8.self))"
+            case .refused: "refused"
+            case .failed: "failed"
+            }
+        state.withLock { $0.answers.append("\(url.path): \(text)") }
+    }
+
+    func close() { state.withLock { $0.isClosed = true } }
+}
+
+private enum Thread {
+    /// On a thread that nobody waits for.
+    static func later(_ body: @escaping @Sendable () -> Void) {
+        do throws(SystemError) {
+            _ = try NamedThread.start("test-browser", body: body)
+        } catch {
+            body()
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import Markup
+import Testing
+import Web
+
+@testable import Crawl
+
+/// Which pages are rendered.
+@Suite struct RenderBookTests {
+    private func url(_ text: String) throws -> WebURL { try #require(WebURL(text)) }
+
+    @Test(arguments: [
+        ("http://a.test/", "a.test/"),
+        ("http://a.test:8080/docs/", "a.test:8080/docs/"),
+        ("http://a.test/docs/intro.html", "a.test/docs/*.html"),
+        ("http://a.test/docs/guide/setup.html", "a.test/docs/guide/*.html"),
+        ("http://a.test/docs/guide/deep/er/setup.html", "a.test/docs/guide/…/*.html"),
+        ("http://a.test/item/17", "a.test/item/*"),
+        ("http://a.test/show?id=7&tab=1", "a.test/*?id&tab"),
+        ("http://a.test/show?tab=2&id=8", "a.test/*?id&tab"),
+        ("http://a.test/v1.2.34567890", "a.test/*"),
+        ("http://a.test/s?a=1&b=2&c=3&d=4&e=5", "a.test/*?a&b&c&d&…"),
+    ])
+    func `a pattern is a folder with the kind of its files`(text: String, pattern: String) throws {
+        #expect(RenderBook.pattern(of: try url(text)) == pattern)
+    }
+
+    /// Pages that are rendered one after the other, each bringing so much.
+    private func rendered(
+        _ book: inout RenderBook, bringing: (UInt32) -> Int = { _ in 0 }
+    ) -> [UInt32] {
+        var numbers: [UInt32] = []
+        while let number = book.next() {
+            numbers.append(number)
+            book.rendered(number, .init(requisites: bringing(number)), isWhole: true, waitsForMore: false)
+        }
+        return numbers
+    }
+
+    private func book(
+        _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19, reasons: RenderReasons = .hardlyAnyText,
+        needs: [UInt32] = [], known: [String] = [], isRecalled: Bool = false
+    ) throws -> RenderBook {
+        var book = RenderBook(mode: mode, tabs: 2, known: known)
+        for number in pages {
+            book.addPage(
+                number, try url("http://a.test/p/\(number)"), reasons, needs: needs, isRecalled: isRecalled)
+        }
+        return book
+    }
+
+    @Test func `without a reason nothing is rendered`() throws {
+        var book = try book(reasons: [])
+        book.settle()
+        #expect(book.next() == nil)
+        #expect(book.isIdle)
+    }
+
+    @Test func `a few pages are, of those that bring nothing, and not before everything has come`() throws {
+        var book = try book()
+        #expect(book.next() == nil)
+        #expect(book.isUnsettled)
+        book.settle()
+        #expect(!book.isUnsettled)
+        #expect(rendered(&book) == [0, 1, 2])
+        #expect(book.isIdle)
+        #expect(book.patterns.map(\.renderedCount) == [3])
+    }
+
+    @Test func `all are, as long as they bring something`() throws {
+        var book = try book()
+        book.settle()
+        #expect(rendered(&book) { _ in 1 } == Array(0...19))
+    }
+
+    @Test func `the more have brought something, the more may bring nothing`() throws {
+        var book = try book(pages: 0...99)
+        book.settle()
+        #expect(rendered(&book) { $0 < 2 ? 1 : 0 } == Array(0...6))
+    }
+
+    @Test func `while pages are shown, no more are than may bring nothing`() throws {
+        var book = RenderBook(mode: .auto, tabs: 8)
+        for number in UInt32(0)...19 {
+            book.addPage(number, try url("http://a.test/\(number)"), .hardlyAnyText, needs: [])
+        }
+        book.settle()
+        #expect((0..<8).map { _ in book.next() } == [0, 1, 2, nil, nil, nil, nil, nil])
+        book.rendered(1, .init(pages: 1), isWhole: true, waitsForMore: false)
+        #expect((0..<3).map { _ in book.next() } == [3, 4, nil])
+    }
+
+    @Test func `no more are shown at once than there are tabs`() throws {
+        var book = try book(.always)
+        #expect([book.next(), book.next(), book.next()] == [0, 1, nil])
+        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        #expect(book.next() == 2)
+    }
+
+    @Test func `always renders every page, with or without a reason, at once`() throws {
+        var book = try book(.always, reasons: [])
+        #expect(rendered(&book) == Array(0...19))
+    }
+
+    @Test func `never renders none`() throws {
+        var book = try book(.never)
+        book.settle()
+        #expect(book.next() == nil)
+        #expect(!book.isUnsettled)
+    }
+
+    @Test func `a script's reason is one for all pages that need it, by way of other scripts too`() throws {
+        var book = try book(reasons: [], needs: [100])
+        book.addPart(100, [], needs: [101])
+        book.addPart(101, [], needs: [102, 100])
+        book.settle()
+        #expect(book.next() == nil)
+        book.addPart(102, .composedAddress, needs: [])
+        #expect(book.isUnsettled)
+        book.settle()
+        #expect(rendered(&book) == [0, 1, 2])
+        #expect(book.patterns[0].reasons == .composedAddress)
+    }
+
+    @Test func `what brought something the last time is rendered, what is new before what is as it was`() throws {
+        var book = try book(reasons: [], known: ["a.test/p/*"], isRecalled: true)
+        for number in UInt32(50)...51 { book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: []) }
+        book.settle()
+        #expect(rendered(&book) == [50, 51, 0, 1, 2])
+        // A page that comes later is new, though those that were there brought nothing.
+        book.addPage(60, try url("http://a.test/p/60"), [], needs: [])
+        #expect(rendered(&book) { $0 == 60 ? 1 : 0 } == [60, 3])
+        #expect(book.patterns[0].isKnown)
+    }
+
+    @Test func `a page that waited for what came too late is shown once more`() throws {
+        var book = try book(pages: 0...0)
+        book.settle()
+        #expect(book.next() == 0)
+        book.rendered(0, .init(requisites: 1), isWhole: false, waitsForMore: true)
+        #expect(!book.isIdle)
+        #expect(book.next() == 0)
+        book.rendered(0, .init(requisites: 1), isWhole: false, waitsForMore: true)
+        #expect(book.isIdle)
+        #expect(book.patterns.map(\.renderedCount) == [1])
+        #expect(book.patterns.map(\.unfinished) == [1])
+    }
+
+    @Test func `without a browser none is due any more`() throws {
+        var book = try book()
+        book.settle()
+        #expect(book.next() == 0)
+        book.end()
+        #expect(book.next() == nil)
+        book.rendered(0, .init(), isWhole: false, waitsForMore: true)
+        #expect(book.isIdle)
+    }
+}
