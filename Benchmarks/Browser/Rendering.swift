@@ -37,7 +37,10 @@ enum Rendering {
             }
             let end = Stopwatch()
             browser.close()
-            print("closed after \(end.elapsed)")
+            var usage = rusage()
+            getrusage(RUSAGE_CHILDREN.rawValue, &usage)
+            let times = [usage.ru_utime, usage.ru_stime].map { Double($0.tv_sec) + Double($0.tv_usec) / 1e6 }
+            print("closed after \(end.elapsed); \(times[0] + times[1]) seconds of processors")
         } catch {
             print(error)
         }

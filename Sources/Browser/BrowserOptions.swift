@@ -21,21 +21,26 @@ package struct BrowserError: Error, Sendable, CustomStringConvertible {
 package enum BrowserProgram {
     /// Where a Chromium or Chrome is: what the environment's LARDER_CHROMIUM says, which may be empty for
     /// none, else the first known name on the PATH and in /usr/bin.
-    package static func find() -> String? {
+    ///
+    /// Without a window a headless shell comes first, where one is installed: for each context the whole
+    /// browser makes a window with all its menus, and renders half as many pages in the same time.
+    package static func find(forWindow: Bool = false) -> String? {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
         }
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin"]
-        for name in names {
+        for name in forWindow ? whole : shells + whole {
             for folder in folders where access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }
         }
         return nil
     }
 
-    private static let names = [
-        "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+    private static let shells = [
         "chrome-headless-shell", "chromium-headless-shell", "headless-shell", "headless_shell",
+    ]
+    private static let whole = [
+        "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
     ]
 }
 
@@ -110,7 +115,8 @@ package struct BrowserOptions: Sendable {
 
     /// The same picture every time.
     private static let headless = [
-        "--headless=new", "--hide-scrollbars", "--mute-audio", "--disable-gpu", "--enable-unsafe-swiftshader",
+        "--headless=new", "--block-new-web-contents", "--hide-scrollbars", "--mute-audio", "--disable-gpu",
+        "--enable-unsafe-swiftshader",
         "--force-color-profile=srgb", "--font-render-hinting=none", "--force-device-scale-factor=1",
     ]
 
@@ -127,7 +133,8 @@ package struct BrowserOptions: Sendable {
         // A page that is opened before anybody asks for it is another tab; see the preferences too.
         "Prerender2",
         // Processes that are kept ready for what nobody opens.
-        "SpareRendererForSitePerProcess", "PreloadTopChromeWebUI",
+        "SpareRendererForSitePerProcess", "PreloadTopChromeWebUI", "WebUIOmniboxPopup",
+        "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
         "AcceptCHFrame", "PaintHolding", "GlobalMediaControls",
     ]
 

@@ -120,8 +120,9 @@ enum PageScripts {
         const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
           + 'button[aria-controls], [role="button"][aria-controls]';
         let count = 0;
+        const start = performance.now();
         for (const e of [...elements(document)]) {
-          if (count >= 40) break;
+          if (count >= 40 || performance.now() - start > 1000) break;
           if (opened.has(e)) continue;
           if (e instanceof HTMLDetailsElement) {
             opened.add(e);
@@ -129,7 +130,9 @@ enum PageScripts {
           } else if (e instanceof HTMLMediaElement) {
             opened.add(e);
             e.muted = true;
-            e.play().catch(() => {});
+            e.preload = 'auto';
+            // What nobody asked for may be played when it is silent film, and be loaded when it is sound.
+            e.play().catch(() => e.load());
             setTimeout(() => e.pause(), 1500);
             count += 1;
           } else if (e.matches(folded)) {

@@ -63,6 +63,8 @@ package struct PageVisit: Sendable {
     package var quiet: Duration = .milliseconds(500)
     /// How long a request without any byte keeps a page that has loaded from being quiet.
     package var patience: Duration = .seconds(5)
+    /// A script that lets nobody else run for so long is stopped.
+    package var stall: Duration = .seconds(5)
     /// All in all; then what is there is taken.
     package var limit: Duration = .seconds(20)
     package var wantsText = false

@@ -51,6 +51,12 @@ struct RequestRecord: Sendable {
         }
     }
 
+    /// What a service worker was made of.
+    mutating func add(workerScript url: String) {
+        guard !requests.contains(where: { $0.url == url }), url.hasPrefix("http") else { return }
+        add(PageRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
+    }
+
     /// Nobody tells any more what becomes of a session's requests.
     mutating func forget(session: String) {
         pending = pending.filter { $0.value != session }

@@ -52,10 +52,9 @@ struct Tab: Sendable {
     /// How long it takes at most for a reply, on a machine that has much else to do.
     enum Patience {
         static let browser = Duration.seconds(15)
-        static let page = Duration.seconds(5)
-        static let picture = Duration.seconds(10)
+        static let picture = Duration.seconds(5)
         /// For a page whose scripts were just stopped.
-        static let probe = Duration.seconds(2)
+        static let probe = Duration.seconds(5)
         /// A page that has said nothing for so long is asked whether it can.
         static let silence = Duration.seconds(2)
         static let disposal = Duration.seconds(2)
@@ -194,7 +193,7 @@ struct Tab: Sendable {
         }
         if let limit, limit <= now, !isHurried { hurry(now) }
         if let probeTime, probeTime <= now, let session {
-            ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + Patience.page)
+            ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + visit.stall)
         }
         go(now)
     }
@@ -231,7 +230,9 @@ struct Tab: Sendable {
         let type = info["type"]?.string ?? ""
         if event.session == nil, type == "page" {
             guard self.target == nil else {
-                // A window that the page opened. It waits for us, and has asked for nothing.
+                // A window that the page opened, and that has asked for nothing. As long as it waits, so may
+                // the page.
+                post("Runtime.runIfWaitingForDebugger", name)
                 post("Target.closeTarget", nil, ["targetId": target])
                 return
             }
@@ -239,9 +240,12 @@ struct Tab: Sendable {
             session = name
             own(name)
             setUp(name, now)
-        } else {
+        } else if type != "browser_ui" {
+            // Windows bring pages of the browser's own along, which wait for us, and cost most while they do.
             own(name)
             setUpChild(name, type)
+            // It is fetched before there is anybody to tell of it, and runs only when it was found.
+            if type == "service_worker" { record.add(workerScript: info["url"]?.string ?? "") }
         }
     }
 
@@ -423,7 +427,7 @@ struct Tab: Sendable {
         guard case .settling = stage, !isHurried, hasCommitted, session != nil, awaited.isEmpty else {
             return nil
         }
-        return lastWord + Patience.silence
+        return lastWord + min(Patience.silence, visit.stall)
     }
 
     /// Goes on with what is next, where the page is quiet.
@@ -470,12 +474,17 @@ struct Tab: Sendable {
         post("Page.stopLoading", session)
         post("Emulation.setScriptExecutionDisabled", session, ["value": true])
         post("Runtime.terminateExecution", session)
+        // Whoever has to be stopped says too much.
+        post("Network.disable", session)
+        post("Runtime.disable", session)
         guard !hasLooked else { return end(ending, now) }
         steps = [.look]
         stage = .asking
         attempts = 0
         world = nil
-        ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + Patience.probe)
+        ask(
+            Command("Runtime.evaluate", session, ["expression": "0"]), .probe,
+            until: now + max(visit.stall, Patience.probe))
     }
 
     // MARK: - Steps
@@ -488,7 +497,7 @@ struct Tab: Sendable {
         guard world != nil else {
             let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
             return ask(
-                Command("Page.createIsolatedWorld", session, frame), .world, until: now + Patience.page)
+                Command("Page.createIsolatedWorld", session, frame), .world, until: now + visit.stall)
         }
         switch step {
         case .script: return
@@ -507,9 +516,11 @@ struct Tab: Sendable {
     }
 
     private mutating func evaluate(_ script: String, inWorld: Bool = true, _ now: Duration) {
+        // Fonts may take their time.
+        let further = steps.first == .look && visit.wantsPicture ? Patience.picture : .zero
         var parameters: JSONMembers = ["expression": script, "awaitPromise": true, "returnByValue": true]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
-        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + Patience.page)
+        ask(Command("Runtime.evaluate", session, parameters), .step, until: now + visit.stall + further)
     }
 
     private mutating func takeStep(_ reply: Reply, _ now: Duration) {
@@ -538,7 +549,7 @@ struct Tab: Sendable {
             guard visit.wantsPicture else { return finishStep(now) }
             let picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
             let command = Command("Page.captureScreenshot", session, picture)
-            ask(command, .picture, until: now + Patience.picture)
+            ask(command, .picture, until: now + visit.stall + Patience.picture)
         case .lookAgain:
             takeLook(value)
             finishStep(now)

@@ -275,7 +275,7 @@ private struct Play {
         #expect(
             names == [
                 "Page.stopLoading", "Emulation.setScriptExecutionDisabled", "Runtime.terminateExecution",
-                "Runtime.evaluate",
+                "Network.disable", "Runtime.disable", "Runtime.evaluate",
             ])
         try play.value("0")
         try play.enterWorld()
@@ -293,7 +293,7 @@ private struct Play {
         play.commands = []
         play.pass(.seconds(5))
         #expect(play.takeNames().last == "Runtime.evaluate")
-        play.pass(.seconds(2))
+        play.pass(.seconds(5))
         #expect(play.takeNames() == ["Target.disposeBrowserContext"])
         play.pass(.seconds(2))
         #expect(play.outcomes.map(\.ending) == [.hung])
@@ -362,7 +362,7 @@ private struct Play {
         try play.open()
         try play.event("Page.windowOpen", #"{"url":"http://b.test/"}"#)
         try play.attach("P", "T9", "page", from: nil)
-        #expect(play.takeNames() == ["Target.closeTarget"])
+        #expect(play.takeNames() == ["Runtime.runIfWaitingForDebugger", "Target.closeTarget"])
         for _ in 1..<Tab.nuisanceLimit { try play.event("Page.windowOpen", #"{"url":"http://b.test/"}"#) }
         #expect(play.commands.map(\.command.method).contains("Runtime.terminateExecution"))
         try play.value("0")
@@ -388,8 +388,8 @@ private struct Play {
         var play = Play()
         try play.open()
         for number in 0...PageOutcome.requestLimit { try play.request("\(number)") }
-        #expect(play.takeNames().suffix(4).first == "Page.stopLoading")
-        play.pass(.seconds(2))
+        #expect(play.takeNames().suffix(6).first == "Page.stopLoading")
+        play.pass(.seconds(5))
         try play.reply("Target.disposeBrowserContext")
         #expect(play.outcomes.map(\.ending) == [.outOfTime])
         #expect(play.outcomes.first?.notices.map(\.kind) == [.tooManyRequests])
