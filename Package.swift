@@ -65,6 +65,7 @@ let package = Package(
         tests("FetchTests", ["System", "Web", "Fetch"]),
         tests("TLSTests", ["System", "TLS"]),
         tests("BundlesTests", ["Web", "Digest", "Bundles"]),
+        tests("BrowserRoomTests", ["System", "Web", "Browser"]),
         tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
@@ -83,6 +84,9 @@ let package = Package(
             name: "StoreFaults", dependencies: ["Store"], path: "Tests/StoreFaults", swiftSettings: settings),
         .executableTarget(
             name: "StoreBenchmark", dependencies: ["Web", "Store"], path: "Benchmarks/Store", swiftSettings: settings),
+        .executableTarget(
+            name: "BrowserBenchmark", dependencies: ["System", "Browser", "TestOrigin"], path: "Benchmarks/Browser",
+            swiftSettings: settings),
         .executableTarget(
             name: "MarkupBenchmark", dependencies: ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup",
             swiftSettings: settings),

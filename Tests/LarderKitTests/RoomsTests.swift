@@ -11,6 +11,7 @@ import Testing
         "Store": ["System", "Web", "Digest", "CSQLite", "CLinux"],
         "Fetch": ["System", "Web", "CCurl", "CCodings"],
         "Bundles": ["Web", "Markup", "Digest"],
+        "Browser": ["System", "Web"],
         "TLS": ["System", "Web", "CTLS"],
         "Crawl": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles"],
         "Reports": ["System", "Web", "Digest", "Store"],

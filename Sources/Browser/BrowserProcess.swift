@@ -1,0 +1,202 @@
+internal import Glibc
+internal import System
+
+/// A browser in a process group of its own, and the folder that it may write to; both end with this value.
+///
+/// It belongs to one thread.
+package final class BrowserProcess {
+    /// Our end of the socket whose other end the browser has as its descriptors 3 and 4. It waits for nobody.
+    package let descriptor: Int32
+    /// Of the browser, and of the group of all that it started.
+    package let identifier: Int32
+    /// Temporary: what it writes beside its profile, and the profile too where no other is named.
+    package let folder: String
+    private var hasEnded = false
+    private var hasRemoved = false
+
+    /// - Parameters:
+    ///   - profile: a folder that stays; nil for one in the temporary folder.
+    ///   - scratch: where that is made; nil where TMPDIR says.
+    ///   - keepsHome: a window needs what stands there of the screen.
+    ///   - arguments: made for the profile's folder.
+    package init(
+        _ executable: String, profile: String? = nil, scratch: String? = nil, keepsHome: Bool = false,
+        arguments: (_ profile: String) -> [String]
+    ) throws(BrowserError) {
+        let doing = "starting \(executable)"
+        do throws(SystemError) {
+            folder = try Self.makeFolder(in: scratch)
+        } catch {
+            throw BrowserError(error, doing: doing)
+        }
+        do throws(SystemError) {
+            let profile = profile ?? "\(folder)/profile"
+            try Folder.make("\(profile)/Default")
+            let files = [
+                ("Default/Preferences", BrowserOptions.preferences),
+                ("Local State", BrowserOptions.localState),
+            ]
+            for (name, text) in files where !WholeFile.isThere("\(profile)/\(name)") {
+                try WholeFile.replace("\(profile)/\(name)", with: text)
+            }
+            (descriptor, identifier) = try Self.spawn(
+                executable, arguments(profile), in: folder, keepsHome: keepsHome)
+        } catch {
+            Folder.remove(folder)
+            throw BrowserError(error, doing: doing)
+        }
+    }
+
+    deinit { end(within: .zero) }
+
+    /// What it wrote last before it ended, on one line.
+    package var lastWords: String {
+        let log = (try? WholeFile.read(folder + "/log", atMost: Self.logLimit * 2)) ?? []
+        let lines = log.suffix(2000).split(separator: 0x0A).suffix(3)
+        return String(decoding: lines.joined(separator: [0x20]).suffix(500), as: UTF8.self)
+    }
+
+    /// What pages have it write takes no room for ever.
+    package func trimLog() {
+        var status = stat()
+        guard stat(folder + "/log", &status) == 0, status.st_size > Self.logLimit else { return }
+        truncate(folder + "/log", 0)
+    }
+
+    private static let logLimit = 1 << 20
+
+    // MARK: - The end
+
+    /// Waits for it to end by itself, then ends it and all that it started, and removes the folder.
+    package func end(within grace: Duration) {
+        kill(after: grace)
+        removeFolder()
+    }
+
+    /// The same, but what it wrote stays until this value goes.
+    func kill(after grace: Duration) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        let age = Stopwatch()
+        while !isDead, age.elapsed < grace { usleep(2000) }
+        close(descriptor)
+        // As long as nobody has waited for it, its number, which is the group's, belongs to nobody else.
+        Glibc.kill(-identifier, SIGKILL)
+        var status: Int32 = 0
+        while waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
+    }
+
+    private func removeFolder() {
+        guard !hasRemoved else { return }
+        hasRemoved = true
+        // What was just killed may write for a moment longer.
+        for _ in 0..<100 {
+            Folder.remove(folder)
+            guard access(folder, F_OK) == 0 else { return }
+            usleep(10_000)
+        }
+    }
+
+    /// Whether the browser itself has ended, which nobody has been told yet.
+    private var isDead: Bool {
+        var info = siginfo_t()
+        let code = waitid(P_PID, id_t(identifier), &info, WEXITED | WNOHANG | WNOWAIT)
+        return code != 0 && errno != EINTR || info.si_signo != 0
+    }
+
+    // MARK: - The start
+
+    /// A socket in it has a path of at most 107 bytes, so that a deep folder does not do.
+    private static func makeFolder(in scratch: String?) throws(SystemError) -> String {
+        guard let scratch, scratch.utf8.count <= 40 else {
+            return try Folder.makeTemporary(named: "larder-browser")
+        }
+        var template = Array("\(scratch)/larder-browser-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else {
+            throw SystemError(errno, doing: "create a folder in", scratch)
+        }
+        return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    }
+
+    private static func spawn(
+        _ executable: String, _ arguments: [String], in folder: String, keepsHome: Bool
+    ) throws(SystemError) -> (descriptor: Int32, identifier: Int32) {
+        var ends: [Int32] = [-1, -1]
+        // A socket and not two pipes: writing to a browser that is gone must not raise SIGPIPE.
+        guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+            throw SystemError(errno, doing: "create", "a socket")
+        }
+        // Above 3 and 4, which the child overwrites.
+        let theirs = fcntl(ends[1], F_DUPFD_CLOEXEC, 10)
+        let code = errno
+        close(ends[1])
+        guard theirs >= 0 else {
+            close(ends[0])
+            throw SystemError(code, doing: "create", "a socket")
+        }
+        defer { close(theirs) }
+
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0)
+        let log = folder + "/log"
+        posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        posix_spawn_file_actions_adddup2(&actions, theirs, 3)
+        posix_spawn_file_actions_adddup2(&actions, theirs, 4)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // What this thread holds off, or the process ignores, a program would inherit.
+        var none = sigset_t()
+        sigemptyset(&none)
+        var all = sigset_t()
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        let flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF
+        posix_spawnattr_setflags(&attributes, Int16(flags))
+
+        var identifier = pid_t()
+        let status = withCStrings([executable] + arguments) { words in
+            withCStrings(environment(in: folder, keepsHome: keepsHome)) { environment in
+                posix_spawn(&identifier, executable, &actions, &attributes, words, environment)
+            }
+        }
+        guard status == 0 else {
+            close(ends[0])
+            throw SystemError(status, doing: "start", executable)
+        }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        return (ends[0], identifier)
+    }
+
+    /// Ours, but all that it writes by itself goes into its folder. Without a place for its settings and its
+    /// cache, some builds do not start.
+    private static func environment(in folder: String, keepsHome: Bool) -> [String] {
+        var places = [
+            "TMPDIR": folder, "XDG_CONFIG_HOME": folder + "/config", "XDG_CACHE_HOME": folder + "/cache",
+            "XDG_DATA_HOME": folder + "/data",
+        ]
+        if !keepsHome { places["HOME"] = folder }
+        var texts = places.map { "\($0)=\($1)" }
+        var variable = environ
+        while let pointer = variable.pointee {
+            let text = String(cString: pointer)
+            if places[String(text.prefix { $0 != "=" })] == nil { texts.append(text) }
+            variable += 1
+        }
+        return texts
+    }
+
+    /// Lends the texts as C takes the arguments of a program: pointers, closed by a null.
+    private static func withCStrings<Result>(
+        _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+    ) -> Result {
+        let pointers = texts.map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        return body(pointers + [nil])
+    }
+}

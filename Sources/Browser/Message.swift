@@ -1,0 +1,106 @@
+internal import Web
+
+/// One command of the DevTools protocol, before it has a number.
+struct Command: Sendable {
+    let method: String
+    /// Nil for the browser itself.
+    let session: String?
+    /// A JSON object.
+    let parameters: String
+
+    init(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
+        self.method = method
+        self.session = session
+        self.parameters = parameters.text(.compact)
+    }
+
+    /// As it goes to the browser: one JSON text, closed by a NUL.
+    func bytes(number: Int) -> [UInt8] {
+        var text = "{\"id\":\(number),\"method\":\"\(method)\",\"params\":\(parameters)"
+        // The browser gave the name, of hexadecimal digits.
+        if let session { text += ",\"sessionId\":\"\(session)\"" }
+        return Array(text.utf8) + [0x7D, 0]
+    }
+}
+
+/// What the browser says to a command.
+enum Reply: Sendable {
+    case result(JSONValue)
+    /// Why it would not.
+    case refusal(String)
+
+    subscript(key: String) -> JSONValue? {
+        switch self {
+        case .result(let value): value[key]
+        case .refusal: nil
+        }
+    }
+}
+
+/// Something that happened in the browser.
+struct Event: Sendable {
+    let method: String
+    /// Nil for the browser itself.
+    let session: String?
+    let parameters: JSONValue
+
+    subscript(key: String) -> JSONValue? { parameters[key] }
+}
+
+/// A message of the browser.
+enum Message: Sendable {
+    case reply(Int, Reply)
+    case event(Event)
+
+    /// Nil for what nobody here asks for, and for what is none. A page that writes to its console all day
+    /// costs no parsing.
+    init?(_ bytes: ArraySlice<UInt8>, isAwaited: (Int) -> Bool) {
+        if bytes.starts(with: Self.replyStart) {
+            let digits = bytes.dropFirst(Self.replyStart.count).prefix(12).prefix(while: \.isASCIIDigit)
+            guard let number = Int(String(decoding: digits, as: UTF8.self)), isAwaited(number) else {
+                return nil
+            }
+        } else if bytes.starts(with: Self.eventStart) {
+            let name = bytes.dropFirst(Self.eventStart.count).prefix(64).prefix { $0 != 0x22 }
+            guard Self.known.contains(String(decoding: name, as: UTF8.self)) else { return nil }
+        }
+        let limits = JSONLimits(byteCount: Self.limit)
+        guard
+            let message = try? bytes.withUnsafeBufferPointer({ try JSONValue.parse($0.span, limits: limits) })
+        else { return nil }
+        if let number = message["id"]?.int {
+            guard isAwaited(number) else { return nil }
+            if let result = message["result"] {
+                self = .reply(number, .result(result))
+            } else {
+                self = .reply(number, .refusal(message["error"]?["message"]?.string ?? "it failed"))
+            }
+        } else if let method = message["method"]?.string, Self.known.contains(method),
+            let parameters = message["params"]
+        {
+            self = .event(
+                Event(method: method, session: message["sessionId"]?.string, parameters: parameters))
+        } else {
+            return nil
+        }
+    }
+
+    /// A picture, or a page's text, is one message.
+    static let limit = 256 << 20
+
+    private static let replyStart = Array(#"{"id":"#.utf8)
+    private static let eventStart = Array(#"{"method":""#.utf8)
+
+    /// The events that a tab looks at.
+    private static let known: Set<String> = [
+        "Browser.downloadWillBegin", "Inspector.targetCrashed",
+        "Network.dataReceived", "Network.loadingFailed", "Network.loadingFinished",
+        "Network.requestWillBeSent", "Network.responseReceived",
+        "Network.webSocketCreated", "Network.webSocketFrameError",
+        "Network.webSocketHandshakeResponseReceived",
+        "Page.frameNavigated", "Page.frameRequestedNavigation", "Page.javascriptDialogOpening",
+        "Page.lifecycleEvent", "Page.navigatedWithinDocument", "Page.windowOpen",
+        "Runtime.bindingCalled", "Runtime.exceptionThrown", "Runtime.executionContextsCleared",
+        "Target.attachedToTarget", "Target.detachedFromTarget",
+    ]
+}

@@ -1,0 +1,102 @@
+/// What became of a visit to a page.
+package struct PageOutcome: Sendable {
+    package enum Ending: Sendable, Equatable {
+        case complete
+        /// Its time was up, or it went on asking, or telling, without end. What was there is taken.
+        case outOfTime
+        /// One of its scripts did not let anybody else run. What was there is taken where that was stopped.
+        case hung
+        case crashed
+        /// It is none: a file.
+        case download
+        /// There is no page, and why.
+        case failed(String)
+    }
+
+    package var ending: Ending
+    /// Where the tab ended.
+    package var address: String
+    package var title: String?
+    /// Where the document, its open shadow roots and frames of its origin lead, and windows that it opened:
+    /// absolute, of http and https alone, in order and without duplicates.
+    package var links: [String] = []
+    package var text: String?
+    /// The first viewport as a PNG, its fonts ready and its animations at their end.
+    package var picture: [UInt8]?
+    package var document: String?
+    /// Everything that it asked for, its workers and frames too, in order; redirects are requests of their
+    /// own.
+    package var requests: [PageRequest] = []
+    /// What it did that nobody wanted, each kind once.
+    package var notices: [PageNotice] = []
+    package var elapsed: Duration = .zero
+
+    package static let linkLimit = 10_000
+    package static let requestLimit = 5_000
+
+    package init(ending: Ending, address: String) {
+        self.ending = ending
+        self.address = address
+    }
+}
+
+/// One request of a page, with what became of it.
+package struct PageRequest: Sendable, Equatable {
+    package var url: String
+    package var method: String
+    /// The browser's word: Document, Stylesheet, Image, Font, Script, Fetch, WebSocket and so on.
+    package var type: String
+    /// Nil as long as there is none.
+    package var status: Int?
+    /// The browser's word for why there is no whole answer: `net::ERR_CONNECTION_REFUSED`.
+    package var failure: String?
+
+    package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
+        self.url = url
+        self.method = method
+        self.type = type
+        self.status = status
+        self.failure = failure
+    }
+}
+
+/// Something that a page did and nobody wanted.
+package struct PageNotice: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case dialog, window, download, permission, crash
+        case tooManyRequests = "too-many-requests"
+        case scriptError = "script-error"
+    }
+
+    package var kind: Kind
+    package var count: Int
+    /// What the first one said; of errors in scripts the first 20.
+    package var texts: [String]
+
+    package var text: String { texts.first ?? "" }
+
+    package init(_ kind: Kind, count: Int, texts: [String]) {
+        self.kind = kind
+        self.count = count
+        self.texts = texts
+    }
+}
+
+/// Counts what a page did and nobody wanted.
+struct NoticeRecord: Sendable {
+    private(set) var notices: [PageNotice] = []
+
+    /// Gives how many of the kind there are now.
+    @discardableResult
+    mutating func note(_ kind: PageNotice.Kind, _ text: String) -> Int {
+        let place = notices.firstIndex { $0.kind == kind } ?? notices.count
+        if place == notices.count { notices.append(PageNotice(kind, count: 0, texts: [])) }
+        notices[place].count += 1
+        if notices[place].texts.count < (kind == .scriptError ? 20 : 1) {
+            notices[place].texts.append(String(decoding: text.utf8.prefix(Self.textLimit), as: UTF8.self))
+        }
+        return notices[place].count
+    }
+
+    private static let textLimit = 1000
+}

@@ -1,0 +1,185 @@
+internal import Web
+
+/// The scripts that look at pages, scroll them and open what is folded.
+///
+/// They run in a world of their own, where pages have changed nothing; only the document itself can mislead
+/// them, whose forms and pictures may be named as its members are. So members of a document are asked of its
+/// prototype.
+enum PageScripts {
+    /// Waits until two pictures of the page were made: by then it has asked for what came into view.
+    private static let shared = """
+        const own = (name) => Reflect.get(Document.prototype, name, document);
+        const frames = () => new Promise((done) => {
+          const timer = setTimeout(done, 200);
+          requestAnimationFrame(() => requestAnimationFrame(() => { clearTimeout(timer); done(); }));
+        });
+        const elements = function* (root) {
+          const walker = Document.prototype.createTreeWalker.call(document, root, 1);
+          for (let e = walker.nextNode(); e; e = walker.nextNode()) {
+            yield e;
+            const shadow = e.shadowRoot;
+            if (shadow && shadow.nodeType === 11) yield* elements(shadow);
+          }
+        };
+        """
+
+    private static func function(_ body: String) -> String { "(async () => {\(shared)\(body)})()" }
+
+    /// What it leads to, and what else is wanted of it.
+    static func look(for visit: PageVisit, linksOnly: Bool) -> String {
+        var script = """
+            const links = new Set();
+            const collect = (root, depth) => {
+              for (const e of elements(root)) {
+                const name = e.localName;
+                if (name === 'a' || name === 'area') {
+                  let href = e.href;
+                  try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
+                  if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
+                  if (links.size >= \(PageOutcome.linkLimit)) return;
+                } else if ((name === 'iframe' || name === 'frame') && depth < 8) {
+                  let inner = null;
+                  try { inner = e.contentDocument; } catch {}
+                  if (inner && inner.nodeType === 9) collect(inner, depth + 1);
+                }
+              }
+            };
+            collect(document, 0);
+            const look = { address: location.href, title: own('title'), links: [...links] };
+            """
+        if !linksOnly && visit.wantsText {
+            script += """
+                const body = own('body') || own('documentElement');
+                look.text = body ? (body.innerText ?? body.textContent).slice(0, \(textLimit)) : '';
+                """
+        }
+        if !linksOnly && visit.wantsDocument {
+            script += "look.document = (own('documentElement')?.outerHTML ?? '').slice(0, \(textLimit));"
+        }
+        if !linksOnly && visit.wantsPicture {
+            script += """
+                try {
+                  const sheet = new CSSStyleSheet();
+                  sheet.replaceSync('*, ::before, ::after { caret-color: transparent !important;'
+                    + ' transition: none !important }');
+                  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+                } catch {}
+                for (const e of elements(document)) if (e instanceof HTMLMediaElement) e.pause();
+                for (const a of Document.prototype.getAnimations.call(document)) {
+                  try { a.finish(); } catch { a.cancel(); }
+                }
+                const late = new Promise((done) => setTimeout(done, 2000));
+                await Promise.race([own('fonts').ready, late]);
+                await frames();
+                """
+        }
+        return function(script + "return look;")
+    }
+
+    /// Characters of a text, and of a document.
+    private static let textLimit = 32 << 20
+
+    /// One screen on. Whether that led anywhere, and how high the page is now.
+    static let scroll = function(
+        box
+            + """
+            const before = box.scrollTop;
+            box.scrollBy({ top: box === page ? innerHeight : box.clientHeight, behavior: 'instant' });
+            const hasMoved = box.scrollTop > before + 0.5;
+            if (hasMoved) await frames();
+            return { hasMoved, height: box.scrollHeight };
+            """)
+
+    static let scrollBack = function(
+        box
+            + """
+            box.scrollTo({ top: 0, behavior: 'instant' });
+            await frames();
+            """)
+
+    /// The document's own box, or in a page that is a frame around one the box in its middle.
+    private static let box = """
+        const page = own('scrollingElement') || own('documentElement');
+        let box = page;
+        if (page.scrollHeight <= innerHeight + 1) {
+          let e = Document.prototype.elementFromPoint.call(document, innerWidth / 2, innerHeight / 2);
+          const scrolls = (e) => e.scrollHeight > e.clientHeight + 1
+            && /auto|scroll/.test(getComputedStyle(e).overflowY);
+          while (e && e.nodeType === 1 && !scrolls(e)) e = e.parentElement || e.getRootNode().host;
+          if (e && e.nodeType === 1) box = e;
+        }
+        """
+
+    static let settle = function("await frames();")
+
+    /// Opens what is folded; how much that was. Nothing is opened twice, no link followed and no form sent.
+    static let unfold = function(
+        """
+        globalThis.larderOpened ||= new WeakSet();
+        const opened = globalThis.larderOpened;
+        const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
+          + 'button[aria-controls], [role="button"][aria-controls]';
+        let count = 0;
+        const start = performance.now();
+        for (const e of [...elements(document)]) {
+          if (count >= 40 || performance.now() - start > 1000) break;
+          if (opened.has(e)) continue;
+          if (e instanceof HTMLDetailsElement) {
+            opened.add(e);
+            if (!e.open) { e.open = true; count += 1; }
+          } else if (e instanceof HTMLMediaElement) {
+            opened.add(e);
+            e.muted = true;
+            e.preload = 'auto';
+            // What nobody asked for may be played when it is silent film, and be loaded when it is sound.
+            e.play().catch(() => e.load());
+            setTimeout(() => e.pause(), 1500);
+            count += 1;
+          } else if (e.matches(folded)) {
+            opened.add(e);
+            const link = e.closest('a[href]');
+            if (link && !(link.getAttribute('href') || '').startsWith('#')) continue;
+            if (e.closest('form') && e.localName !== 'a' && e.type !== 'button' && 'type' in e) continue;
+            if (e.disabled || !e.getClientRects().length) continue;
+            e.click();
+            count += 1;
+            await frames();
+          }
+        }
+        await frames();
+        return count;
+        """)
+
+    /// Tells what a page asks a person for. The browser refuses by itself and says nothing of it.
+    static let permissionWatch = """
+        (() => {
+          const tell = globalThis['\(binding)'];
+          delete globalThis['\(binding)'];
+          if (typeof tell !== 'function') return;
+          const watch = (object, name, what) => {
+            const original = object && object[name];
+            if (typeof original !== 'function') return;
+            object[name] = new Proxy(original, {
+              apply(target, self, words) {
+                try { tell(what); } catch {}
+                return Reflect.apply(target, self, words);
+              },
+            });
+          };
+          watch(globalThis.Notification, 'requestPermission', 'notifications');
+          watch(globalThis.Geolocation?.prototype, 'getCurrentPosition', 'geolocation');
+          watch(globalThis.Geolocation?.prototype, 'watchPosition', 'geolocation');
+          watch(globalThis.MediaDevices?.prototype, 'getUserMedia', 'camera or microphone');
+          watch(globalThis.MediaDevices?.prototype, 'getDisplayMedia', 'the screen');
+          watch(globalThis.Clipboard?.prototype, 'read', 'the clipboard');
+          watch(globalThis.Clipboard?.prototype, 'readText', 'the clipboard');
+          watch(globalThis.Navigator?.prototype, 'requestMIDIAccess', 'MIDI devices');
+          watch(globalThis.Bluetooth?.prototype, 'requestDevice', 'Bluetooth devices');
+          watch(globalThis.USB?.prototype, 'requestDevice', 'USB devices');
+          watch(globalThis.PushManager?.prototype, 'subscribe', 'push messages');
+        })();
+        """
+
+    /// It is gone before a page's first script runs.
+    static let binding = "larder asked"
+}

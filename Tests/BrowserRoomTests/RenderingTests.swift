@@ -1,0 +1,425 @@
+import Browser
+import Glibc
+import Synchronization
+import System
+import TestOrigin
+import Testing
+import Web
+
+/// One browser for all tests; it ends with them.
+enum SharedBrowser {
+    static let isInstalled = BrowserProgram.find() != nil
+
+    private static let started: Result<Browser, BrowserError> = {
+        do throws(BrowserError) {
+            let browser = try start()
+            atexit { if case .success(let browser) = SharedBrowser.started { browser.close() } }
+            return .success(browser)
+        } catch {
+            return .failure(error)
+        }
+    }()
+
+    static func get() throws(BrowserError) -> Browser { try started.get() }
+
+    static func start(_ change: (inout BrowserOptions) -> Void = { _ in }) throws(BrowserError) -> Browser {
+        guard let executable = BrowserProgram.find() else {
+            throw BrowserError(doing: "starting a browser", why: "none is installed")
+        }
+        var options = BrowserOptions(executable: executable)
+        change(&options)
+        return try Browser(options)
+    }
+
+    /// What becomes of a page of its own, which is short of patience.
+    static func look(
+        at url: String, _ change: (inout PageVisit) -> Void = { _ in }
+    ) throws -> PageOutcome {
+        var visit = PageVisit(url: url)
+        visit.quiet = .milliseconds(200)
+        visit.scroll = 0
+        visit.stall = .seconds(2)
+        change(&visit)
+        return try get().look(at: visit)
+    }
+}
+
+@Suite(.enabled(if: SharedBrowser.isInstalled, "no browser is installed"))
+struct RenderingTests {
+    private func site(_ html: String, _ files: [String: OriginAnswer] = [:]) throws -> TestOrigin {
+        let origin = try TestOrigin()
+        origin.on("/", .page("<!DOCTYPE html><title>Site</title>" + html))
+        for (target, answer) in files { origin.on(target, answer) }
+        return origin
+    }
+
+    private func script(_ text: String) -> OriginAnswer { .file(text, type: "text/javascript") }
+
+    private func targets(_ outcome: PageOutcome, of origin: TestOrigin) -> Set<String> {
+        Set(
+            outcome.requests.map {
+                $0.url.hasPrefix(origin.base) ? String($0.url.dropFirst(origin.base.count)) : $0.url
+            }
+        )
+        .subtracting(["/favicon.ico"])
+    }
+
+    private func count(_ kind: PageNotice.Kind, of outcome: PageOutcome) -> Int {
+        outcome.notices.first { $0.kind == kind }?.count ?? 0
+    }
+
+    // MARK: - What is seen
+
+    @Test func `a page gives its title, its text, its document and what it asked for`() throws {
+        let origin = try site(
+            "<h1>Hello</h1><script src=a.js></script><img src=gone.png><p style=display:none>hidden</p>",
+            ["/a.js": script("document.body.append('from a script'); history.pushState(0, '', '/there')")])
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.wantsText = true
+            $0.wantsDocument = true
+        }
+        #expect(outcome.ending == .complete)
+        #expect(outcome.title == "Site")
+        #expect(outcome.address == origin.url("/there"))
+        #expect(outcome.text?.contains("from a script") == true)
+        #expect(outcome.text?.contains("hidden") == false)
+        #expect(outcome.document?.contains("from a script") == true)
+        #expect(targets(outcome, of: origin) == ["/", "/a.js", "/gone.png"])
+        #expect(
+            outcome.requests.first
+                == PageRequest(
+                    url: origin.url("/"), method: "GET", type: "Document", status: 200))
+        #expect(outcome.requests.first { $0.url.hasSuffix("gone.png") }?.status == 404)
+        #expect(outcome.notices == [])
+    }
+
+    @Test func `links are found in shadow roots, frames of the origin and pictures, once each`() throws {
+        let origin = try site(
+            """
+            <a href=/one>1</a><a href=/one>again</a><a href=mailto:a@b.c>mail</a><a>none</a>
+            <map name=m><area href=/two></map><svg><a href=/three><text>3</text></a></svg>
+            <div id=host></div><iframe src=/frame></iframe><iframe srcdoc="<a href=/five>5</a>"></iframe>
+            <form name=querySelectorAll><input name=title></form><img name=documentElement><img name=body>
+            <script>
+              const root = host.attachShadow({ mode: 'open' });
+              root.innerHTML = '<div><a href=/four>4</a></div>';
+              Array.prototype.push = Set.prototype.add = () => { throw new Error('broken') };
+            </script>
+            """,
+            ["/frame": .page("<a href=/six>6</a>")])
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.wantsText = true }
+        #expect(outcome.links == ["/one", "/two", "/three", "/four", "/six", "/five"].map(origin.url))
+        #expect(outcome.title == "Site")
+        #expect(outcome.text?.contains("again") == true)
+    }
+
+    @Test func `no more than so many links are told`() throws {
+        let origin = try site(
+            """
+            <p><script>
+              for (let i = 0; i < 20000; i++) document.body.append(
+                Object.assign(document.createElement('a'), { href: '/' + i }))
+            </script>
+            """)
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(outcome.links.count == PageOutcome.linkLimit)
+    }
+
+    @Test func `frames of other origins and workers of all kinds are on the record`() throws {
+        let origin = try TestOrigin()
+        let base = "http://a.localhost:\(origin.port)"
+        let other = "http://b.localhost:\(origin.port)"
+        origin.on(
+            "/",
+            .page(
+                """
+                <!DOCTYPE html><iframe src=\(other)/frame></iframe><script>
+                  new Worker('/worker.js'); new SharedWorker('/shared.js');
+                  navigator.serviceWorker.register('/service.js').then(() => fetch('/registered'));
+                </script>
+                """))
+        origin.on("/frame", .page("<!DOCTYPE html><img src=/in-frame>"))
+        origin.on("/worker.js", script("fetch('/by-worker')"))
+        origin.on("/shared.js", script("fetch('/by-shared')"))
+        origin.on("/service.js", script("oninstall = (e) => e.waitUntil(fetch('/by-service'))"))
+        let outcome = try SharedBrowser.look(at: base + "/")
+        let expected =
+            [other + "/frame", other + "/in-frame"]
+            + [
+                "/worker.js", "/by-worker", "/shared.js", "/by-shared", "/service.js", "/by-service",
+                "/registered",
+            ]
+            .map { base + $0 }
+        #expect(Set(expected).subtracting(outcome.requests.map(\.url)) == [])
+        #expect(outcome.ending == .complete)
+    }
+
+    @Test func `text and picture are equal in two looks`() throws {
+        let origin = try site(
+            """
+            <style>@keyframes a { from { opacity: 0 } } h1 { animation: a 9s infinite }
+              p { transition: color 5s }</style>
+            <h1>Hello</h1><p>World</p><input autofocus value=x>
+            <script>onload = () => { document.querySelector('p').style.color = 'red' }</script>
+            """)
+        func look() throws -> PageOutcome {
+            try SharedBrowser.look(at: origin.url("/")) {
+                $0.wantsText = true
+                $0.wantsPicture = true
+                $0.viewports = [Viewport(width: 400, height: 300)]
+            }
+        }
+        let (first, second) = (try look(), try look())
+        #expect(first.text == second.text)
+        let picture = try #require(first.picture)
+        // Width and height stand in the header of a PNG.
+        #expect(Array(picture[16..<24]) == [0, 0, 1, 144, 0, 0, 1, 44])
+        let isSame = picture == second.picture
+        #expect(isSame)
+    }
+
+    // MARK: - What is done
+
+    @Test func `a page is scrolled for lazy pictures and its endless list, so far as is allowed`() throws {
+        let origin = try site(
+            """
+            <div id=list></div><div style=height:4000px></div><img loading=lazy src=/lazy.png>
+            <div id=end style=height:10px></div>
+            <script>
+              let page = 0;
+              new IntersectionObserver((entries) => {
+                if (!entries.some((e) => e.isIntersecting) || page >= 50) return;
+                fetch('/page/' + page++).then(() => {
+                  const div = document.createElement('div');
+                  div.style.height = '1500px';
+                  end.before(div);
+                });
+              }).observe(end);
+            </script>
+            """)
+        func asked(_ screens: Int) throws -> Set<String> {
+            targets(try SharedBrowser.look(at: origin.url("/")) { $0.scroll = screens }, of: origin)
+        }
+        #expect(try asked(0) == ["/"])
+        let some = try asked(8)
+        #expect(some.isSuperset(of: ["/lazy.png", "/page/0"]))
+        #expect(some.count < 10)
+    }
+
+    @Test func `a page that scrolls a box of its own is scrolled there`() throws {
+        let origin = try site(
+            """
+            <style>html, body { height: 100%; margin: 0; overflow: hidden }</style>
+            <main style="height: 100%; overflow: auto"><div style=height:9000px></div>
+            <img loading=lazy src=/lazy.png></main>
+            """)
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.scroll = 20 }
+        #expect(targets(outcome, of: origin) == ["/", "/lazy.png"])
+    }
+
+    @Test func `another viewport and dark colours ask for what is theirs`() throws {
+        let origin = try site(
+            """
+            <img srcset="/small.png 400w, /large.png 2000w" sizes=100vw>
+            <style>@media (prefers-color-scheme: dark) { body { background: url(/dark.png) } }</style>
+            """)
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.viewports = [Viewport(width: 390, height: 844), Viewport(width: 1280, height: 900, scale: 2)]
+            $0.seesDark = true
+        }
+        #expect(targets(outcome, of: origin) == ["/", "/small.png", "/large.png", "/dark.png"])
+    }
+
+    @Test func `what is folded is opened, and nothing is sent or left`() throws {
+        let origin = try site(
+            """
+            <details><summary>More</summary><img loading=lazy src=/in-details.png></details>
+            <button aria-expanded=false onclick="fetch('/by-menu')">Menu</button>
+            <div role=tab onclick="fetch('/by-tab')">Tab</div>
+            <a href=/away aria-expanded=false>Away</a>
+            <button aria-expanded=false onclick="location = '/left'">Leave</button>
+            <form action=/sent><button aria-expanded=false>Send</button></form>
+            <audio src=/sound.mp3 preload=none></audio>
+            """)
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.isDeep = true }
+        let asked = targets(outcome, of: origin)
+        #expect(asked.isSuperset(of: ["/", "/in-details.png", "/by-menu", "/by-tab", "/sound.mp3"]))
+        #expect(asked.isDisjoint(with: ["/away", "/sent"]))
+        #expect(outcome.address == origin.url("/"))
+        #expect(outcome.links == [origin.url("/away")])
+        let shallow = try SharedBrowser.look(at: origin.url("/"))
+        #expect(targets(shallow, of: origin) == ["/"])
+    }
+
+    @Test func `preludes run before the page's scripts, in frames and workers too, and scripts after them`()
+        throws
+    {
+        let origin = try site(
+            "<iframe src=/frame></iframe><script>fetch('/page-' + mark); new Worker('/worker.js')</script>",
+            [
+                "/frame": .page("<script>fetch('/frame-' + mark)</script>"),
+                "/worker.js": script("fetch('/worker-' + mark)"),
+            ])
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.preludes = ["globalThis.mark = 'first'"]
+            $0.scripts = ["fetch('/script-' + mark + document.readyState)"]
+            $0.wantsText = true
+        }
+        #expect(
+            targets(outcome, of: origin) == [
+                "/", "/frame", "/worker.js", "/page-first", "/frame-first", "/worker-first",
+                "/script-firstcomplete",
+            ])
+    }
+
+    @Test func `a page asks its own proxy for everything, loopback too, and nobody else`() throws {
+        let proxy = try TestOrigin()
+        proxy.otherwise { request in
+            request.target == "http://example.com/"
+                ? .page("<img src=http://127.0.0.1:1234/a.png>") : .failure(404)
+        }
+        let outcome = try SharedBrowser.look(at: "http://example.com/") { $0.proxy = proxy.base }
+        #expect(outcome.ending == .complete)
+        #expect(
+            Set(proxy.requests.map(\.target)).isSuperset(of: [
+                "http://example.com/", "http://127.0.0.1:1234/a.png",
+            ]))
+        let alone = try SharedBrowser.look(at: "http://example.com/")
+        guard case .failed(let why) = alone.ending else {
+            Issue.record("\(alone.ending)")
+            return
+        }
+        #expect(why.hasPrefix("net::ERR_"))
+    }
+
+    // MARK: - What pages do
+
+    @Test func `a storm of dialogs is counted and ended`() throws {
+        let origin = try site("<a href=/x>x</a><script>while (true) alert('again')</script>")
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(outcome.ending == .outOfTime)
+        #expect(count(.dialog, of: outcome) >= 30)
+        #expect(outcome.notices.first?.text == "alert: again")
+        #expect(outcome.links == [origin.url("/x")])
+    }
+
+    @Test(arguments: [
+        "<script>while (true) {}</script>", "<script>setTimeout(() => { while (true) {} }, 0)</script>",
+        "<script>onload = () => { for (;;) {} }</script>",
+    ])
+    func `a loop without end costs some seconds, and the rest of the page is there`(html: String) throws {
+        let origin = try site("<a href=/x>x</a>" + html)
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.stall = .seconds(1) }
+        #expect(outcome.ending == .hung)
+        #expect(outcome.links == [origin.url("/x")])
+        #expect(outcome.elapsed < .seconds(15))
+    }
+
+    @Test func `windows are not opened, and counted`() throws {
+        let origin = try site(
+            "<script>for (let i = 0; i < 3; i++) window.open('/popup' + i)</script>",
+            ["/popup0": .page("<img src=/in-popup>")])
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.scripts = ["document.body.append(String(Boolean(window.open('/by-script'))))"]
+        }
+        #expect(outcome.ending == .complete)
+        #expect(count(.window, of: outcome) == 4)
+        #expect(outcome.links.first == origin.url("/popup0"))
+        #expect(targets(outcome, of: origin) == ["/"])
+    }
+
+    @Test func `a file is no page, and a page's download is refused`() throws {
+        let file = OriginAnswer.file("data", type: "application/octet-stream")
+        let origin = try site(
+            "<a id=a href=/file download>file</a><script>onload = () => a.click()</script>", ["/file": file])
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(outcome.ending == .complete)
+        #expect(count(.download, of: outcome) == 1)
+        let direct = try SharedBrowser.look(at: origin.url("/file"))
+        #expect(direct.ending == .download)
+        #expect(direct.requests.map(\.url) == [origin.url("/file")])
+    }
+
+    @Test func `what a page asks a person for is refused at once`() throws {
+        let origin = try site(
+            """
+            <script>
+              globalThis.answers = [
+                Notification.requestPermission(),
+                new Promise((done) => navigator.geolocation.getCurrentPosition(done, (e) => done(e.code))),
+                navigator.mediaDevices.getUserMedia({ video: true }).catch((e) => e.name.slice(0, 3)),
+              ];
+            </script>
+            """)
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.scripts = ["Promise.all(answers).then((all) => { document.title = all.join() })"]
+        }
+        #expect(count(.permission, of: outcome) == 3)
+        #expect(outcome.title == "denied,1,Not")
+    }
+
+    @Test func `ten thousand requests are too many`() throws {
+        let origin = try site(
+            "<a href=/x>x</a><script>for (let i = 0; i < 10000; i++) fetch('/' + i)</script>")
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.stall = .seconds(10) }
+        #expect(outcome.ending == .outOfTime)
+        #expect(count(.tooManyRequests, of: outcome) == 1)
+        #expect(outcome.requests.count <= 20_000)
+        #expect(outcome.links == [origin.url("/x")])
+    }
+
+    @Test func `a page that takes all memory crashes alone`() throws {
+        let origin = try site(
+            "<script>const all = []; for (;;) all.push(new Array(1e6).fill(all.length + 0.5))</script>")
+        let fine = try site("<p>fine</p>")
+        let outcome = try SharedBrowser.look(at: origin.url("/")) {
+            $0.stall = .seconds(30)
+            $0.limit = .seconds(60)
+        }
+        #expect(outcome.ending == .crashed)
+        #expect(count(.crash, of: outcome) == 1)
+        #expect(try SharedBrowser.look(at: fine.url("/")).ending == .complete)
+    }
+
+    @Test func `a page that does not want to be left is left`() throws {
+        let origin = try site(
+            "<script>onbeforeunload = (e) => { e.preventDefault(); return 'stay' }</script>")
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(outcome.ending == .complete)
+    }
+
+    @Test func `errors in scripts are told`() throws {
+        let origin = try site("<script>throw new Error('first')</script><script>nothing.at.all</script>")
+        let outcome = try SharedBrowser.look(at: origin.url("/"))
+        #expect(count(.scriptError, of: outcome) == 2)
+        #expect(outcome.notices.first?.text.contains("first") == true)
+    }
+
+    @Test func `answers that do not come keep a page to its limit, or to its patience`() throws {
+        let origin = try site("<img src=/held><a href=/x>x</a>")
+        origin.hold("/held")
+        let outcome = try SharedBrowser.look(at: origin.url("/")) { $0.limit = .milliseconds(1500) }
+        #expect(outcome.ending == .outOfTime)
+        #expect(outcome.links == [origin.url("/x")])
+        let polling = try site("<script>onload = () => fetch('/held')</script>")
+        polling.hold("/held")
+        let other = try SharedBrowser.look(at: polling.url("/")) { $0.patience = .milliseconds(500) }
+        #expect(other.ending == .complete)
+        #expect(other.requests.last { $0.url.hasSuffix("/held") }?.status == nil)
+        origin.release("/held")
+        polling.release("/held")
+    }
+
+    @Test func `nobody at an address, or nothing, is said`() throws {
+        let gone = try TestOrigin()
+        gone.stop()
+        let outcome = try SharedBrowser.look(at: gone.url("/"))
+        #expect(outcome.ending == .failed("net::ERR_CONNECTION_REFUSED"))
+        let origin = try site(
+            "", ["/none": OriginAnswer(status: 204), "/missing": .page("<p>not here", status: 404)])
+        #expect(try SharedBrowser.look(at: origin.url("/none")).ending == .failed("net::ERR_ABORTED"))
+        let missing = try SharedBrowser.look(at: origin.url("/missing"))
+        #expect(missing.ending == .complete)
+        #expect(missing.requests.first?.status == 404)
+    }
+}
