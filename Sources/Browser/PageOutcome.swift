@@ -26,7 +26,7 @@ package struct PageOutcome: Sendable {
     package var document: String?
     /// Everything that it asked for, its workers and frames too, in order; redirects are requests of their
     /// own.
-    package var requests: [PageRequest] = []
+    package var requests: [SeenRequest] = []
     /// What it did that nobody wanted, each kind once.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
@@ -41,7 +41,7 @@ package struct PageOutcome: Sendable {
 }
 
 /// One request of a page, with what became of it.
-package struct PageRequest: Sendable, Equatable {
+package struct SeenRequest: Sendable, Equatable {
     package var url: String
     package var method: String
     /// The browser's word: Document, Stylesheet, Image, Font, Script, Fetch, WebSocket and so on.

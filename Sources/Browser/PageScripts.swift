@@ -33,6 +33,7 @@ enum PageScripts {
               for (const e of elements(root)) {
                 const name = e.localName;
                 if (name === 'a' || name === 'area') {
+                  if (\(visit.leavesMarkedLinks) && /\\b(nofollow|ugc|sponsored)\\b/i.test(e.rel)) continue;
                   let href = e.href;
                   try { if (href && href.baseVal) href = new URL(href.baseVal, e.baseURI).href; } catch {}
                   if (typeof href === 'string' && /^https?:/.test(href)) links.add(href);
@@ -111,6 +112,13 @@ enum PageScripts {
         """
 
     static let settle = function("await frames();")
+
+    /// Another view of the same document.
+    static func go(to fragment: String) -> String {
+        var text = JSONWriter()
+        text.value(fragment)
+        return function("location.hash = \(text.text); await frames();")
+    }
 
     /// Opens what is folded; how much that was. Nothing is opened twice, no link followed and no form sent.
     static let unfold = function(

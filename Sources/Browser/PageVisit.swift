@@ -52,6 +52,8 @@ package struct PageVisit: Sendable {
     package var seesDark = false
     /// How many screens it is scrolled at most; earlier where it ends and nothing grows.
     package var scroll = 20
+    /// How many views of one document are shown, where fragments name them (`#/about`).
+    package var routes = 100
     /// Opens details, tabs and menus, and plays the beginning of sound and film. It goes nowhere, and sends
     /// no form.
     package var isDeep = false
@@ -67,6 +69,8 @@ package struct PageVisit: Sendable {
     package var stall: Duration = .seconds(5)
     /// All in all; then what is there is taken.
     package var limit: Duration = .seconds(20)
+    /// Links that say nofollow, ugc or sponsored are none.
+    package var leavesMarkedLinks = false
     package var wantsText = false
     package var wantsPicture = false
     package var wantsDocument = false

@@ -3,7 +3,7 @@ internal import Web
 /// What a page asked for, and what of it is under way, out of the events of its sessions.
 struct RequestRecord: Sendable {
     /// In the order in which they were made.
-    private(set) var requests: [PageRequest] = []
+    private(set) var requests: [SeenRequest] = []
     /// Where the latest request of an identifier stands. A frame's request may end in another session than it
     /// began in, and a worker's script is told of by two.
     private var places: [String: Int] = [:]
@@ -36,7 +36,7 @@ struct RequestRecord: Sendable {
             return pending.removeValue(forKey: key) != nil
         case "Network.webSocketCreated":
             guard let url = event["url"]?.string, places[key] == nil else { return false }
-            add(PageRequest(url: url, method: "GET", type: "WebSocket"), key)
+            add(SeenRequest(url: url, method: "GET", type: "WebSocket"), key)
             return true
         case "Network.webSocketHandshakeResponseReceived":
             guard let place = places[key] else { return false }
@@ -54,7 +54,7 @@ struct RequestRecord: Sendable {
     /// What a service worker was made of.
     mutating func add(workerScript url: String) {
         guard !requests.contains(where: { $0.url == url }), url.hasPrefix("http") else { return }
-        add(PageRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
+        add(SeenRequest(url: url, method: "GET", type: "Script", status: 200), "worker \(url)")
     }
 
     /// Nobody tells any more what becomes of a session's requests.
@@ -75,7 +75,7 @@ struct RequestRecord: Sendable {
             return false
         }
         let type = event["type"]?.string ?? "Other"
-        add(PageRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
+        add(SeenRequest(url: url, method: request["method"]?.string ?? "", type: type), key)
         // Sound and film come as slowly as they are heard; nobody waits for what a ping or a policy's report
         // brings.
         guard !["Media", "Ping", "CSPViolationReport"].contains(type) else { return false }
@@ -83,7 +83,7 @@ struct RequestRecord: Sendable {
         return true
     }
 
-    private mutating func add(_ request: PageRequest, _ key: String) {
+    private mutating func add(_ request: SeenRequest, _ key: String) {
         guard requests.count < Self.limit else { return }
         places[key] = requests.count
         requests.append(request)

@@ -46,6 +46,8 @@ struct Tab: Sendable {
         case unfold
         case dark
         case viewport(Int)
+        /// The fragment that shows another view of the same document.
+        case route(String)
         case lookAgain
     }
 
@@ -58,6 +60,8 @@ struct Tab: Sendable {
         /// A page that has said nothing for so long is asked whether it can.
         static let silence = Duration.seconds(2)
         static let disposal = Duration.seconds(2)
+        /// What a further view of a document may take beside.
+        static let route = Duration.seconds(1)
     }
 
     /// So many dialogs, or windows, are no accident.
@@ -97,6 +101,7 @@ struct Tab: Sendable {
     private var idleScrolls = 0
     private var height = 0
     private var unfolded = 0
+    private var routes: Set<String> = []
     /// Time is up, or scripts were stopped: what is there is taken, and nothing waited for.
     private var isHurried = false
     private var isCurtailed = false
@@ -512,6 +517,7 @@ struct Tab: Sendable {
         case .viewport(let number):
             show(visit.viewports[number])
             evaluate(PageScripts.settle, now)
+        case .route(let fragment): evaluate(PageScripts.go(to: fragment), now)
         }
     }
 
@@ -561,7 +567,7 @@ struct Tab: Sendable {
             } else {
                 finishStep(now, quiet: value?.int == 0 ? nil : moment)
             }
-        case .dark, .viewport, .scrollBack:
+        case .dark, .viewport, .route, .scrollBack:
             finishStep(now, quiet: moment)
         }
     }
@@ -588,7 +594,21 @@ struct Tab: Sendable {
         guard let look else { return }
         if let address = look["address"]?.string { outcome.address = address }
         if let title = look["title"]?.string { outcome.title = title }
-        add(links: look["links"]?.array?.compactMap(\.string) ?? [])
+        let links = look["links"]?.array?.compactMap(\.string) ?? []
+        add(links: links)
+        for link in links { addRoute(link) }
+    }
+
+    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown once.
+    private mutating func addRoute(_ link: String) {
+        guard routes.count < visit.routes, let mark = link.firstIndex(of: "#"), !isHurried else { return }
+        let fragment = String(link[mark...])
+        guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
+            outcome.address.prefix(while: { $0 != "#" }) == link[..<mark], outcome.address != link,
+            routes.insert(fragment).inserted
+        else { return }
+        steps += [.route(fragment), .lookAgain]
+        limit = limit.map { $0 + Patience.route }
     }
 
     private mutating func add(links: [String]) {

@@ -31,6 +31,19 @@ public struct CheckReport: Sendable, Equatable {
         /// One for each place.
         public let findings: [Finding]
 
+        /// What was seen at the one place where a site is looked for.
+        package init(url: String, chain: [String] = [], _ verdict: Verdict, _ detail: String?) {
+            (name, line, isRequired, self.chain) = (url, nil, true, chain)
+            findings = [Finding(url: url, verdict: verdict, detail: detail)]
+        }
+
+        package init(
+            name: String, line: Int?, isRequired: Bool, chain: [String], findings: [Finding]
+        ) {
+            (self.name, self.line, self.isRequired) = (name, line, isRequired)
+            (self.chain, self.findings) = (chain, findings)
+        }
+
         /// The worst of the findings, the first of several.
         public var finding: Finding {
             findings.dropFirst().reduce(findings[0]) { $1.verdict.severity > $0.verdict.severity ? $1 : $0 }
@@ -71,6 +84,13 @@ public struct CheckReport: Sendable, Equatable {
         case mismatch
 
         var severity: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+    }
+
+    /// With what else was found.
+    package func adding(_ further: [Item], _ notes: [String]) -> CheckReport {
+        var report = CheckReport(subject: subject, places: places, items: items + further, failsOn: failsOn)
+        report.notes = self.notes + notes
+        return report
     }
 
     /// Nothing that was asked to fail does.

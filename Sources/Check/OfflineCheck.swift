@@ -98,8 +98,22 @@ public struct OfflineCheckOptions: Sendable {
     public var isQuick = false
     /// What makes the check fail.
     public var failsOn = CheckReport.usualFailures
+    /// Pages are opened in a browser too; nil opens none.
+    public var showing: Showing?
     /// Told how many bodies were compared, now and then, on threads of the check's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
     public init() {}
+
+    /// How pages are opened in a browser that reaches nothing but the larder.
+    public struct Showing: Sendable {
+        /// The Chromium or Chrome; nil for the first that is found.
+        public var browser: String?
+        /// How many, some of each kind; nil for all.
+        public var pages: Int? = 60
+        /// How many at once; nil for what the machine's cores and memory allow.
+        public var tabs: Int?
+
+        public init() {}
+    }
 }

@@ -386,7 +386,7 @@ extension Crawl {
             try apply(
                 .linked(
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
-                    renderReasons: links.renderReasons))
+                    isNofollow: isNofollow, renderReasons: links.renderReasons))
         } else {
             try scan(number, frontier.url(number), .held(held))
         }

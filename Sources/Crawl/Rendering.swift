@@ -328,6 +328,7 @@ extension Crawl {
         guard var asked = rendering?.shown.removeValue(forKey: page) else { return }
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
+        if rendered.ending == .complete, let text = rendered.text { try keep(shown: text, on: page) }
         report.rendering.add(rendered, of: frontier.url(page))
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.Rendered(
@@ -338,6 +339,23 @@ extension Crawl {
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
             report.rendering.failure = rendered.detail
             try apply(.unrenderable)
+        }
+    }
+
+    /// What a person reads on the page: to be compared with, when it is shown offline.
+    private func keep(shown text: String, on page: UInt32) throws(CrawlError) {
+        try storing { () throws(StoreError) in
+            let body = try NewBody(
+                .bytes(Array(text.utf8)), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
+                in: plan.folder)
+            var new = NewResponse(
+                href: frontier.url(page).href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
+                fields: "Content-Type: text/plain; charset=utf-8\r\n", fetched: Self.secondsSinceEpoch(),
+                body: .new(body))
+            new.number = page
+            new.request = .shown
+            new.type = "text/plain"
+            try writes.addWithoutWaiting(new)
         }
     }
 

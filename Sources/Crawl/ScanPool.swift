@@ -107,6 +107,8 @@ struct ScanResult: Sendable {
     var notes: [LoaderNote] = []
     /// What its references are relative to; nil for its own address.
     var base: WebURL?
+    /// Where it leads is not followed: it says so of all its links.
+    var isNofollow = false
     /// Why running its scripts may bring more than reading them.
     var renderReasons: RenderReasons = []
     /// Nil for what nobody looked into.

@@ -218,6 +218,7 @@ final class ScanWorker {
         result.notes = table.notes
         result.base = table.base.flatMap { WebURL($0, base: job.url) }
         result.renderReasons = table.renderReasons
+        result.isNofollow = manners.leaves(linkMarked: false, on: result.directives)
     }
 
     /// Nil for what may be kept.

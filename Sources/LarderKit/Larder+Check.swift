@@ -36,11 +36,13 @@ extension Larder {
     public func checkOffline(
         _ site: String, options: OfflineCheckOptions = OfflineCheckOptions()
     ) async throws(LarderError) -> CheckReport {
-        let folder = folder
+        let larder = self
         let interruption = Interruption()
         return try await Self.onThread("larder-offline", onCancel: interruption.request) {
             () throws(LarderError) in
-            try OfflineCheck.report(onSite: site, options, in: folder, interruption)
+            let report = try OfflineCheck.report(onSite: site, options, in: larder.folder, interruption)
+            guard let showing = options.showing else { return report }
+            return try OfflineShow(larder, site: report.name, showing).adding(to: report, interruption)
         }
     }
 

@@ -29,17 +29,10 @@ extension RenderPlan {
     ) throws(LarderError) {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
-        let program = options.browser.map { $0.isEmpty ? nil : $0 } ?? BrowserProgram.find()
-        guard let program else {
-            guard settings.mode == .always else { return nil }
-            throw LarderError(
-                .input, "no Chromium or Chrome is found to render pages with; install one, or say where it is",
-                remedy: .browser)
+        guard let program = try BrowserProgram.named(options.browser, isNeeded: settings.mode == .always) else {
+            return nil
         }
-        guard access(program, X_OK) == 0 else {
-            throw LarderError(.input, "\(program) cannot be run as a browser", remedy: .browser)
-        }
-        let manner = try RenderManner(settings)
+        let manner = try RenderManner(settings, plan)
         let tabs = options.renderTabs ?? Machine.usualTabs
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
             try BrowserRenderer(program, door, manner, authorityFolder: authorityFolder)
@@ -47,14 +40,33 @@ extension RenderPlan {
     }
 }
 
+extension BrowserProgram {
+    /// The one that is named, else the first that is found.
+    static func named(_ name: String?, isNeeded: Bool) throws(LarderError) -> String? {
+        let program = name.map { $0.isEmpty ? nil : $0 } ?? find()
+        guard let program else {
+            guard isNeeded else { return nil }
+            throw LarderError(
+                .input, "no Chromium or Chrome is found to show pages with; install one, or say where it is",
+                remedy: .browser)
+        }
+        guard access(program, X_OK) == 0 else {
+            throw LarderError(.input, "\(program) cannot be run as a browser", remedy: .browser)
+        }
+        return program
+    }
+}
+
 /// How each page is shown.
 private struct RenderManner: Sendable {
     let settings: RenderSettings
+    private let leavesMarkedLinks: Bool
     let viewports: [Viewport]
     let scripts: [(pages: URLPattern?, text: String)]
 
-    init(_ settings: RenderSettings) throws(LarderError) {
+    init(_ settings: RenderSettings, _ plan: SitePlan) throws(LarderError) {
         self.settings = settings
+        leavesMarkedLinks = plan.manners.nofollow == .links
         var viewports: [Viewport] = []
         for text in settings.viewports {
             guard let viewport = Viewport(text) else {
@@ -84,6 +96,7 @@ private struct RenderManner: Sendable {
         visit.seesDark = settings.seesDark
         visit.limit = settings.limit
         visit.wantsText = true
+        visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
         return visit
     }
@@ -175,7 +188,7 @@ extension RenderedPage {
 
 extension Machine {
     /// How many pages may be shown at once.
-    fileprivate static var usualTabs: Int {
+    static var usualTabs: Int {
         let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
         return max(1, min(coreCount + 1, pages / bytesOfTab, 8))
     }

@@ -172,7 +172,7 @@ extension StoreReader {
             SELECT url.href, response.request, response.status, response.body FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
-            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.request <> 'shown'
                 AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
             ORDER BY response.visit, response.fetched, response.variant
             """, .integer(visit)

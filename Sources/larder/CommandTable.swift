@@ -273,7 +273,8 @@ struct CommandEntry: Sendable {
                 "larder check --offline https://example.com/",
             ],
             options: [
-                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .report,
+                .live, .held, .folder, .base, .format, .release, .evidence, .offline, .quick, .renderOffline,
+                .renderPages, .browser.in(.general), .report,
                 .failOn, .store,
                 .json, .quiet, .progress,
             ],

@@ -463,6 +463,12 @@ extension Option {
     static let folder = Option(
         name: "--dir", value: "DIR", help: "check the files of a folder, such as a build", standard: nil,
         repeats: true)
+    static let renderOffline = Option(
+        name: "--render", value: nil,
+        help: "with --offline: open pages in a browser too, which reaches nothing but the larder", standard: nil)
+    static let renderPages = Option(
+        name: "--render-pages", value: "N", help: "with --render: how many, some of each kind; 0 opens all",
+        standard: "60")
     static let offline = Option(
         name: "--offline", value: nil, help: "prove that a site is held with all that its pages need",
         standard: nil)

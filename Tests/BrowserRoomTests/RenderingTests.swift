@@ -87,7 +87,7 @@ struct RenderingTests {
         #expect(targets(outcome, of: origin) == ["/", "/a.js", "/gone.png"])
         #expect(
             outcome.requests.first
-                == PageRequest(
+                == SeenRequest(
                     url: origin.url("/"), method: "GET", type: "Document", status: 200))
         #expect(outcome.requests.first { $0.url.hasSuffix("gone.png") }?.status == 404)
         #expect(outcome.notices == [])

@@ -52,13 +52,14 @@ struct Frontier: Sendable {
         case .askedByOrigin(let number): core.becomeCORS(number)
         case .scanning(let number): core.scanning.insert(number)
         case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
-        case .linked(let number, let known, let new, let isLeftOut, let reasons):
+        case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons):
             let numbers = core.linked(number, known: known, new: new)
             if isLeftOut {
                 core.leaveOut(number)
             } else {
                 let needs = known.lazy.filter { $0.role == .requisite }.map(\.number) + numbers
-                core.noteForRendering(number, reasons, needs: needs, isRecalled: true)
+                core.noteForRendering(
+                    number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: true)
             }
             return numbers.isEmpty ? [] : [.number(numbers)]
         case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
@@ -126,7 +127,8 @@ extension Frontier {
         ///
         /// - Parameter isLeftOut: it asks not to be kept.
         case linked(
-            UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, renderReasons: RenderReasons = [])
+            UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
+            renderReasons: RenderReasons = [])
 
         /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
         /// redirect.

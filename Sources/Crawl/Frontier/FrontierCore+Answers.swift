@@ -56,7 +56,9 @@ extension FrontierCore {
             return actions
         }
         loaders.keep(links, of: number)
-        noteForRendering(number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number))
+        noteForRendering(
+            number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
+            isNofollow: result.isNofollow)
         if let print = result.print, !isShell(result) {
             read(number, print, newFrom: known, saysNotFound: result.saysNotFound)
         }

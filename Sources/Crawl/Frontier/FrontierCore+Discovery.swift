@@ -289,9 +289,10 @@ extension FrontierCore {
 /// What browsers show.
 extension FrontierCore {
     mutating func noteForRendering(
-        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool, isRecalled: Bool = false
     ) {
         guard renders.isOn else { return }
+        if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
         if record.role == .page, record.flags.contains(.isDocument) {
             renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
@@ -340,7 +341,10 @@ extension FrontierCore {
         }
         for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
             let count = records.count
-            let page = discover(url.key, role: .page, from: number, redirects: 0)
+            let page =
+                unfollowed.contains(number)
+                ? discoverUnfollowed(url.key, by: number)
+                : discover(url.key, role: .page, from: number, redirects: 0)
             links.pages.append(target(page))
             if records.count > count, records[Int(page)].state != .skipped { found.pages += 1 }
         }

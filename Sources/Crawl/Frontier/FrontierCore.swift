@@ -65,6 +65,8 @@ struct FrontierCore: Sendable {
     var renders: RenderBook
     /// Which page was the first to ask for what no scan had found, when a browser showed it.
     var neededBy: [UInt32: UInt32] = [:]
+    /// Pages that may be rendered, and whose links are not followed.
+    var unfollowed: Set<UInt32> = []
     var bounds = RequisiteBounds()
     /// Hosts whose names were not found once.
     var lostHosts: Set<Int> = []

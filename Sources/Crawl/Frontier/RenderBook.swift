@@ -1,5 +1,5 @@
 internal import Markup
-internal import Web
+package import Web
 
 /// Whether pages are shown in a browser, to see what their scripts ask for.
 public enum RenderMode: String, Sendable, CaseIterable {
@@ -13,7 +13,7 @@ public enum RenderMode: String, Sendable, CaseIterable {
 
 /// Which pages of a crawl are rendered: of each pattern of pages a few, where a scan saw something that it
 /// could not read, and further ones as long as rendering brings what no scan found.
-struct RenderBook: Sendable {
+package struct RenderBook: Sendable {
     /// What a browser found of one page.
     struct Found: Sendable {
         /// What the page asked for and no scan had found.
@@ -148,7 +148,7 @@ struct RenderBook: Sendable {
 
     /// The folder, as far as its first two names tell it, with the kind of the file:
     /// `example.com/docs/guide/*.html`.
-    static func pattern(of url: WebURL) -> String {
+    package static func pattern(of url: WebURL) -> String {
         var names = url.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         let last = names.popLast() ?? ""
         let dot = last.lastIndex(of: ".")

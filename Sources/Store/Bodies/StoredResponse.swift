@@ -169,6 +169,9 @@ package struct RequestKey: Hashable, Sendable {
     /// by it.
     package static let manifest = RequestKey(stored: "manifest")
 
+    /// Stands beside a page for its words as a browser showed them: no request is ever answered by it.
+    package static let shown = RequestKey(stored: "shown")
+
     /// A HEAD is answered by what a GET got.
     package init(method: String, body: Span<UInt8>) {
         let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")

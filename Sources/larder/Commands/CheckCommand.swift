@@ -25,6 +25,13 @@ enum CheckCommand {
         var options = OfflineCheckOptions()
         options.isQuick = arguments.has(.quick)
         options.failsOn = try arguments.failsOn
+        if arguments.has(.renderOffline) {
+            var showing = OfflineCheckOptions.Showing()
+            showing.browser = arguments.text(.browser)
+            let pages = try arguments.number(.renderPages, in: 0...Int(Int32.max))
+            showing.pages = pages == 0 ? nil : pages
+            options.showing = showing
+        }
         options.progress = watch.progress("Comparing what is held")
         let larder = try arguments.larder
         let wanted = options
@@ -36,6 +43,9 @@ enum CheckCommand {
     private static func bundles(_ arguments: Arguments, _ watch: Watch) async throws -> CheckReport {
         guard !arguments.has(.quick) else {
             throw UsageError("--quick goes with --offline: give both, or neither")
+        }
+        guard !arguments.has(.renderOffline) else {
+            throw UsageError("--render goes with --offline: give both, or neither")
         }
         var options = CheckOptions()
         options.bases = arguments.texts(.base)
