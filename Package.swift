@@ -72,7 +72,7 @@ let package = Package(
         tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),
         tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
         tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
-        tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Serve", "LarderKit"]),
+        tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
 
         .executableTarget(
             name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "TLS", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],

@@ -23,7 +23,7 @@ enum Rendering {
             options.furtherArguments = Array(words.dropFirst(4))
             let start = Stopwatch()
             let browser = try Browser(options)
-            print("started after \(start.elapsed)")
+            print("started after \(start.elapsed), sandboxed: \(browser.isSandboxed)")
             for round in 1...2 {
                 let work = Work(browser, origin, pageCount: pageCount, quiet: .milliseconds(quiet))
                 let age = Stopwatch()

@@ -11,6 +11,8 @@ package final class BrowserProcess {
     package let identifier: Int32
     /// Temporary: what it writes beside its profile, and the profile too where no other is named.
     package let folder: String
+    /// Held as long as somebody is there to remove the folder.
+    private let lock: Int32
     private var hasEnded = false
     private var hasRemoved = false
 
@@ -26,6 +28,7 @@ package final class BrowserProcess {
         let doing = "starting \(executable)"
         do throws(SystemError) {
             folder = try Self.makeFolder(in: scratch)
+            lock = try Self.lock(folder)
         } catch {
             throw BrowserError(error, doing: doing)
         }
@@ -43,6 +46,7 @@ package final class BrowserProcess {
                 executable, arguments(profile), in: folder, keepsHome: keepsHome)
         } catch {
             Folder.remove(folder)
+            close(lock)
             throw BrowserError(error, doing: doing)
         }
     }
@@ -92,9 +96,10 @@ package final class BrowserProcess {
         // What was just killed may write for a moment longer.
         for _ in 0..<100 {
             Folder.remove(folder)
-            guard access(folder, F_OK) == 0 else { return }
+            guard access(folder, F_OK) == 0 else { break }
             usleep(10_000)
         }
+        close(lock)
     }
 
     /// Whether the browser itself has ended, which nobody has been told yet.
@@ -109,13 +114,41 @@ package final class BrowserProcess {
     /// A socket in it has a path of at most 107 bytes, so that a deep folder does not do.
     private static func makeFolder(in scratch: String?) throws(SystemError) -> String {
         guard let scratch, scratch.utf8.count <= 40 else {
-            return try Folder.makeTemporary(named: "larder-browser")
+            let folder = try Folder.makeTemporary(named: "larder-browser")
+            sweep(beside: folder)
+            return folder
         }
+        defer { sweep(beside: scratch + "/") }
         var template = Array("\(scratch)/larder-browser-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else {
             throw SystemError(errno, doing: "create a folder in", scratch)
         }
         return template.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+    }
+
+    /// It has its name only when it is locked, so that nobody takes it for one that was left.
+    private static func lock(_ folder: String) throws(SystemError) -> Int32 {
+        let draft = folder + "/lock.part"
+        let lock = open(draft, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0, flock(lock, LOCK_EX) == 0, rename(draft, folder + "/lock") == 0 else {
+            let code = errno
+            if lock >= 0 { close(lock) }
+            Folder.remove(folder)
+            throw SystemError(code, doing: "lock", folder)
+        }
+        return lock
+    }
+
+    /// Removes the folders of those that were killed.
+    private static func sweep(beside path: String) {
+        let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
+        for name in Folder.names(in: parent) ?? [] where name.starts(with: "larder-browser-".utf8) {
+            let folder = parent + "/" + String(decoding: name, as: UTF8.self)
+            let lock = open(folder + "/lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+            guard lock >= 0 else { continue }
+            if flock(lock, LOCK_EX | LOCK_NB) == 0 { Folder.remove(folder) }
+            close(lock)
+        }
     }
 
     private static func spawn(

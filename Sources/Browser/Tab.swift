@@ -405,7 +405,10 @@ struct Tab: Sendable {
     }
 
     private mutating func nuisance(_ kind: PageNotice.Kind, _ text: String, _ now: Duration) {
-        if notices.note(kind, text) == Self.nuisanceLimit { curtail(.outOfTime, now) }
+        let count = notices.note(kind, text)
+        if count == Self.nuisanceLimit { curtail(.outOfTime, now) }
+        // It cannot be stopped: between two dialogs it listens to nobody.
+        if count >= 3 * Self.nuisanceLimit { end(outcome.ending, now) }
     }
 
     // MARK: - Waiting

@@ -1,6 +1,7 @@
 internal import Browser
 internal import Check
 internal import Crawl
+internal import Reports
 internal import Serve
 internal import Store
 internal import System

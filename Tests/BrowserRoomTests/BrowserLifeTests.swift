@@ -73,6 +73,22 @@ struct BrowserLifeTests {
         origin.release("/held")
     }
 
+    @Test func `the folder of one that was killed is removed by the next, and no other`() throws {
+        let scratch = try TemporaryFolder("lb")
+        for name in ["larder-browser-left", "larder-browser-new", "larder-browser-held", "other"] {
+            mkdir(scratch.file(name), 0o700)
+        }
+        for name in ["larder-browser-left", "larder-browser-held", "other"] {
+            try WholeFile.replace(scratch.file(name + "/lock"), with: "")
+        }
+        let held = open(scratch.file("larder-browser-held/lock"), O_RDWR | O_CLOEXEC)
+        defer { close(held) }
+        #expect(flock(held, LOCK_EX) == 0)
+        try SharedBrowser.start { $0.scratch = scratch.path }.close()
+        let names = (Folder.names(in: scratch.path) ?? []).map { String(decoding: $0, as: UTF8.self) }
+        #expect(names.sorted() == ["larder-browser-held", "larder-browser-new", "other"])
+    }
+
     @Test func `what is no browser is told, and not waited for`() {
         for program in ["/bin/false", "/nowhere/chromium"] {
             #expect(throws: BrowserError.self) { try Browser(BrowserOptions(executable: program)) }

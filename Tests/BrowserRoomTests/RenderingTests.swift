@@ -300,7 +300,7 @@ struct RenderingTests {
         #expect(outcome.ending == .outOfTime)
         #expect(count(.dialog, of: outcome) >= 30)
         #expect(outcome.notices.first?.text == "alert: again")
-        #expect(outcome.links == [origin.url("/x")])
+        #expect(outcome.elapsed < .seconds(15))
     }
 
     @Test(arguments: [

@@ -384,6 +384,17 @@ private struct Play {
         #expect(command.parameters == #"{"accept":\#(isAccepted)}"#)
     }
 
+    @Test func `a storm of dialogs that cannot be stopped ends the page`() throws {
+        var play = Play()
+        try play.open()
+        for _ in 0..<(3 * Tab.nuisanceLimit) {
+            try play.event("Page.javascriptDialogOpening", #"{"type":"alert","message":"again"}"#)
+        }
+        #expect(play.takeNames().last == "Target.disposeBrowserContext")
+        play.pass(.seconds(2))
+        #expect(play.outcomes.map(\.ending) == [.outOfTime])
+    }
+
     @Test func `a page that asks for too much is stopped`() throws {
         var play = Play()
         try play.open()

@@ -1,3 +1,4 @@
+import Browser
 import Glibc
 import Synchronization
 import Web
@@ -17,7 +18,9 @@ final class Chromium {
         var height = 800
     }
 
-    static var isInstalled: Bool { ChromiumProcess.executable != nil }
+    /// The whole browser, as a person has it.
+    static let executable = BrowserProgram.find(forWindow: true)
+    static var isInstalled: Bool { executable != nil }
 
     private let lease: ChromiumLease
     private var connection: ChromiumConnection { lease.connection }
@@ -139,8 +142,19 @@ final class ChromiumLease {
             connection = taken.connection
             return
         }
-        connection = ChromiumConnection(try ChromiumProcess(arguments: arguments))
+        connection = ChromiumConnection(try Self.start(arguments))
         try connection.call("Browser.getVersion")
+    }
+
+    private static func start(_ arguments: [String]) throws(ChromiumError) -> BrowserProcess {
+        guard let executable = Chromium.executable else {
+            throw ChromiumError("starting chromium", "it is not installed; scripts/test installs it")
+        }
+        do throws(BrowserError) {
+            return try BrowserProcess(executable) { ["--user-data-dir=\($0)"] + arguments }
+        } catch {
+            throw ChromiumError(error.doing, error.why)
+        }
     }
 
     deinit {

@@ -1,3 +1,4 @@
+import Browser
 import Glibc
 import Web
 
@@ -8,7 +9,7 @@ final class ChromiumConnection {
     /// Called for every message that is no answer, with its session.
     var onEvent: (_ method: String, _ parameters: JSONValue?, _ session: String?) -> Void = { _, _, _ in }
 
-    private let process: ChromiumProcess
+    private let process: BrowserProcess
     private var received: [UInt8] = []
     private var lastNumber = 0
     private var answers: [Int: JSONValue] = [:]
@@ -16,7 +17,7 @@ final class ChromiumConnection {
     /// A screenshot is one message.
     private static let messageLimit = 256 << 20
 
-    init(_ process: ChromiumProcess) {
+    init(_ process: BrowserProcess) {
         self.process = process
     }
 
@@ -40,6 +41,11 @@ final class ChromiumConnection {
                 send(process.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             if sent < 0 && errno == EINTR { continue }
+            if sent < 0 && errno == EAGAIN {
+                var waiting = pollfd(fd: process.descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&waiting, 1, 1000)
+                continue
+            }
             guard sent > 0 else { throw ChromiumError("sending \(method) to chromium", errno: errno) }
             message = message.dropFirst(sent)
         }
@@ -88,7 +94,7 @@ final class ChromiumConnection {
             if result < 0 { failure = errno }
             count = max(result, 0)
         }
-        if failure == EINTR { return }
+        if failure == EINTR || failure == EAGAIN { return }
         guard failure == 0, !bytes.isEmpty else {
             throw ChromiumError(
                 "reading from chromium", failure == 0 ? "it has ended" : String(cString: strerror(failure)))
