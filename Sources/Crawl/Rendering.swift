@@ -93,7 +93,9 @@ package protocol PageRenderer: Sendable {
     var version: String? { get }
 
     /// Shows a page, and tells once, from any thread, what came of it.
-    func render(_ page: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void)
+    ///
+    /// - Parameter isBrief: pages like it never come to rest.
+    func render(_ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void)
 
     /// Returns when nothing of it runs any more; pages that are being shown end.
     func close()
@@ -171,7 +173,7 @@ struct Rendering {
     let plan: RenderPlan
     var renderer: (any PageRenderer)?
     /// Pages that are shown, with what they asked for.
-    var shown: [UInt32: Set<UInt32>] = [:]
+    var shown: [UInt32: Shown] = [:]
     /// Who waits for what.
     var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
     /// How scripts ask for what they were the first to ask for.
@@ -179,6 +181,12 @@ struct Rendering {
     /// What is no GET, by the number of its errand.
     var sent: [Int: Sent] = [:]
     var sentCount = 0
+
+    struct Shown {
+        var asked: Set<UInt32> = []
+        /// To how many others it led on by itself.
+        var documentCount = 0
+    }
 
     struct Sent {
         let page: UInt32
@@ -190,6 +198,7 @@ struct Rendering {
     static let mostSentBytes = 4 * 1024 * 1024
     static let mostGivenBytes = 16 * 1024 * 1024
     static let mostSentOfPage = 200
+    static let mostDocuments = 3
 }
 
 extension Crawl {
@@ -209,10 +218,11 @@ extension Crawl {
             }
             rendering.renderer = renderer
         }
-        rendering.shown[number] = []
+        rendering.shown[number] = .init()
         self.rendering = rendering
         let door = rendering.door
-        renderer.render(number, at: frontier.url(number)) { door.tell(number, $0) }
+        let isBrief = frontier.rendering.isRestless(number)
+        renderer.render(number, at: frontier.url(number), isBrief: isBrief) { door.tell(number, $0) }
     }
 
     /// Takes in what shown pages ask for, and what came of them.
@@ -234,12 +244,18 @@ extension Crawl {
         guard request.url.isHTTP else { return answer(.refused("it is neither http nor https")) }
         switch request.method {
         case "GET", "HEAD":
+            if request.use == .document {
+                rendering?.shown[page]?.documentCount += 1
+                guard rendering?.shown[page]?.documentCount ?? 0 <= Rendering.mostDocuments else {
+                    return answer(.refused("the page leads on and on"))
+                }
+            }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
                 return answer(.refused("its address is too long"))
             }
-            rendering?.shown[page]?.insert(number)
+            rendering?.shown[page]?.asked.insert(number)
             if frontier.state(number) == .queued, rendering?.fields[number] == nil {
                 rendering?.fields[number] = request.scriptFields
             }
@@ -325,7 +341,7 @@ extension Crawl {
     }
 
     private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
-        guard var asked = rendering?.shown.removeValue(forKey: page) else { return }
+        guard var asked = rendering?.shown.removeValue(forKey: page)?.asked else { return }
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
         if rendered.ending == .complete, let text = rendered.text { try keep(shown: text, on: page) }

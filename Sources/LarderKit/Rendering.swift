@@ -87,14 +87,14 @@ private struct RenderManner: Sendable {
         self.scripts = scripts
     }
 
-    func visit(to url: WebURL, by proxy: String) -> PageVisit {
+    func visit(to url: WebURL, by proxy: String, isBrief: Bool) -> PageVisit {
         var visit = PageVisit(url: url.href)
         visit.proxy = proxy
         if !viewports.isEmpty { visit.viewports = viewports }
         visit.scroll = settings.scroll
         visit.isDeep = settings.isDeep
         visit.seesDark = settings.seesDark
-        visit.limit = settings.limit
+        visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.wantsText = true
         visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
@@ -129,7 +129,7 @@ private final class BrowserRenderer: PageRenderer {
 
     var version: String? { browser.version }
 
-    func render(_ page: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void) {
+    func render(_ page: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void) {
         let proxy: PageProxy
         do throws(ServerError) {
             proxy = try takeProxy()
@@ -139,7 +139,7 @@ private final class BrowserRenderer: PageRenderer {
             return done(failed)
         }
         proxy.begin(page, at: url)
-        browser.open(manner.visit(to: url, by: proxy.address)) { [self] outcome in
+        browser.open(manner.visit(to: url, by: proxy.address, isBrief: isBrief)) { [self] outcome in
             var rendered = RenderedPage(outcome)
             rendered.given = proxy.end().compactMap { WebURL($0) }
             let isClosed = idle.withLock { idle in

@@ -76,7 +76,7 @@ extension FrontierCore {
 
     /// Its words come when it is rendered: until then all such pages are one.
     private func isShell(_ result: ScanResult) -> Bool {
-        renders.isOn && result.renderReasons.contains(.hardlyAnyText)
+        result.renderReasons.contains(.hardlyAnyText) && renders.mayRender(url(result.number))
     }
 
     /// What was discovered from a number on is what the page was the first to link to.

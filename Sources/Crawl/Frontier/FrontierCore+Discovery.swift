@@ -311,8 +311,10 @@ extension FrontierCore {
         if let known = urls.find(url), !mayBeWanted(known, isPage: isPage) {
             number = known
         } else {
+            // That a script leads on there is as a refresh that does.
+            let chain = isPage ? min(records[Int(page)].chain, .max - 1) + 1 : 0
             number = discover(
-                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags)
+                url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags, chain: chain)
             neededBy[number] = neededBy[number] ?? page
         }
         if records[Int(number)].state == .queued { hosts[Int(records[Int(number)].host)].appendAtOnce(number) }

@@ -60,6 +60,10 @@ package struct RenderBook: Sendable {
         }
         /// Rendering a page of it is known to bring something.
         var isWorthIt: Bool { bringingCount > 0 }
+        /// So many pages have brought nothing that no further one is expected to.
+        fileprivate var isGivenUp: Bool { lines.allSatisfy { $0.quietCount >= patience || $0.waiting.isEmpty } }
+        /// How many pages in a row did not come to rest, and brought nothing.
+        fileprivate var restlessCount = 0
     }
 
     let mode: RenderMode
@@ -134,6 +138,17 @@ package struct RenderBook: Sendable {
             self.needs[number] = Array(needs.prefix(Self.mostNeedsOfScript))
             isNews = true
         }
+    }
+
+    /// Whether its words are still to come: a page of this pattern may be rendered.
+    func mayRender(_ url: WebURL) -> Bool {
+        guard isOn else { return false }
+        return places[Self.pattern(of: url)].map { !patterns[$0].isGivenUp } ?? true
+    }
+
+    /// Whether the page is one of those that hardly ever come to rest: it gets less time.
+    func isRestless(_ number: UInt32) -> Bool {
+        patternOf[number].map { patterns[$0.place].restlessCount >= Self.fewPages } ?? false
     }
 
     private mutating func place(of url: WebURL) -> Int {
@@ -239,6 +254,8 @@ package struct RenderBook: Sendable {
         }
         patterns[place].renderedCount += 1
         if !isWhole { patterns[place].unfinished += 1 }
+        let isRestless = !isWhole && found.isNothing
+        patterns[place].restlessCount = isRestless ? patterns[place].restlessCount + 1 : 0
         if found.isNothing {
             patterns[place].lines[line].quietCount += 1
         } else {

@@ -270,7 +270,7 @@ private final class ScriptedBrowser: PageRenderer {
         state.withLock { $0.scripts[page, default: Script()].body = body }
     }
 
-    func render(_ number: UInt32, at url: WebURL, done: @escaping @Sendable (RenderedPage) -> Void) {
+    func render(_ number: UInt32, at url: WebURL, isBrief: Bool, done: @escaping @Sendable (RenderedPage) -> Void) {
         let (script, requests, leads) = state.withLock { state in
             state.shown.append(url.path)
             return (state.scripts[url.path] ?? Script(), state.requests[url.path] ?? [], state.leads[url.path] ?? [])
