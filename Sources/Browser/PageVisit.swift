@@ -67,6 +67,9 @@ package struct PageVisit: Sendable {
     package var stall: Duration = .seconds(5)
     /// All in all; then what is there is taken.
     package var limit: Duration = .seconds(20)
+    /// It is for a person, in a window: nothing is answered or stopped for him, and the page ends when he
+    /// closes it, or at its limit.
+    package var staysOpen = false
     package var wantsText = false
     package var wantsPicture = false
     package var wantsDocument = false
