@@ -1,5 +1,6 @@
 internal import Glibc
 internal import System
+internal import Web
 
 /// A browser in a process group of its own, and the folder that it may write to; both end with this value.
 ///
@@ -88,6 +89,22 @@ package final class BrowserProcess {
         Glibc.kill(-identifier, SIGKILL)
         var status: Int32 = 0
         while waitpid(identifier, &status, 0) < 0 && errno == EINTR {}
+        // The others are init's to wait for, which may take its time, but they shall have ended.
+        for _ in 0..<200 where isGroupAlive { usleep(10_000) }
+    }
+
+    private var isGroupAlive: Bool {
+        guard Glibc.kill(-identifier, 0) == 0 else { return false }
+        return (Folder.names(in: "/proc") ?? []).contains { name in
+            guard name.allSatisfy(\.isASCIIDigit) else { return false }
+            let path = "/proc/" + String(decoding: name, as: UTF8.self) + "/stat"
+            // Its name, in brackets, may hold anything. Behind it: state, parent, group.
+            guard let text = try? WholeFile.beginning(of: path, 1024),
+                let end = text.lastIndex(of: 0x29)
+            else { return false }
+            let words = String(decoding: text[(end + 1)...], as: UTF8.self).split(separator: " ")
+            return words.count > 2 && words[0] != "Z" && words[2] == "\(identifier)"
+        }
     }
 
     private func removeFolder() {

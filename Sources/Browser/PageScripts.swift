@@ -123,7 +123,12 @@ enum PageScripts {
     /// Opens what is folded; how much that was. Nothing is opened twice, no link followed and no form sent.
     static let unfold = function(
         """
-        globalThis.larderOpened ||= new WeakSet();
+        if (!globalThis.larderOpened) {
+          globalThis.larderOpened = new WeakSet();
+          globalThis.navigation?.addEventListener('navigate', (e) => {
+            if (e.cancelable && !e.destination.sameDocument) e.preventDefault();
+          });
+        }
         const opened = globalThis.larderOpened;
         const folded = '[aria-expanded="false"], [role="tab"]:not([aria-selected="true"]),'
           + 'button[aria-controls], [role="button"][aria-controls]';

@@ -235,9 +235,11 @@ struct Tab: Sendable {
         let type = info["type"]?.string ?? ""
         if event.session == nil, type == "page" {
             guard self.target == nil else {
+                post("Runtime.runIfWaitingForDebugger", name)
+                // A login may need a second window.
+                if visit.staysOpen { return }
                 // A window that the page opened, and that has asked for nothing. As long as it waits, so may
                 // the page.
-                post("Runtime.runIfWaitingForDebugger", name)
                 post("Target.closeTarget", nil, ["targetId": target])
                 return
             }
@@ -336,7 +338,7 @@ struct Tab: Sendable {
             guard let name = event["sessionId"]?.string, sessions.remove(name) != nil else { return }
             actions.append(.disownSession(name))
             record.forget(session: name)
-            if name == session { end(.failed("its tab was closed"), now) }
+            if name == session { end(visit.staysOpen ? .complete : .failed("its tab was closed"), now) }
         case "Page.frameNavigated":
             takeNavigated(event, now)
         case "Page.navigatedWithinDocument":
@@ -396,7 +398,7 @@ struct Tab: Sendable {
     }
 
     private mutating func takeDialog(_ event: Event, _ now: Duration) {
-        guard let session = event.session else { return }
+        guard let session = event.session, !visit.staysOpen else { return }
         let type = event["type"]?.string ?? ""
         // A page may be left. To what it asks, the answer is no.
         let isAccepted = type == "alert" || type == "beforeunload"
@@ -408,7 +410,7 @@ struct Tab: Sendable {
         let count = notices.note(kind, text)
         if count == Self.nuisanceLimit { curtail(.outOfTime, now) }
         // It cannot be stopped: between two dialogs it listens to nobody.
-        if count >= 3 * Self.nuisanceLimit { end(outcome.ending, now) }
+        if count >= 3 * Self.nuisanceLimit, !visit.staysOpen { end(outcome.ending, now) }
     }
 
     // MARK: - Waiting
@@ -426,15 +428,15 @@ struct Tab: Sendable {
     private var quietTime: Duration? {
         guard case .settling(let quiet, let since) = stage else { return nil }
         if isHurried { return since }
-        guard hasLoaded else { return nil }
+        guard hasLoaded, !visit.staysOpen else { return nil }
         return max(since, lastActivity) + (record.isQuiet ? quiet : max(quiet, visit.patience))
     }
 
     /// When a page that ought to do something is asked whether it can.
     private var probeTime: Duration? {
-        guard case .settling = stage, !isHurried, hasCommitted, session != nil, awaited.isEmpty else {
-            return nil
-        }
+        guard case .settling = stage, !isHurried, hasCommitted, session != nil, awaited.isEmpty,
+            !visit.staysOpen
+        else { return nil }
         return lastWord + min(Patience.silence, visit.stall)
     }
 
@@ -474,7 +476,7 @@ struct Tab: Sendable {
 
     /// Stops the page's scripts, takes what is there if it answers then, and ends.
     private mutating func curtail(_ ending: PageOutcome.Ending, _ now: Duration) {
-        guard !isCurtailed, stage != .closing, stage != .over else { return }
+        guard !isCurtailed, stage != .closing, stage != .over, !visit.staysOpen else { return }
         isCurtailed = true
         isHurried = true
         outcome.ending = ending

@@ -395,6 +395,21 @@ private struct Play {
         #expect(play.outcomes.map(\.ending) == [.outOfTime])
     }
 
+    @Test func `a page for a person ends when he closes it, and nobody answers for him`() throws {
+        var play = Play {
+            $0.staysOpen = true
+            $0.limit = .seconds(600)
+        }
+        try play.open()
+        try play.event("Page.javascriptDialogOpening", #"{"type":"confirm","message":"Well?"}"#)
+        play.pass(.seconds(300))
+        try play.attach("P", "T9", "page", from: nil)
+        #expect(play.takeNames() == ["Runtime.runIfWaitingForDebugger"])
+        try play.event("Target.detachedFromTarget", #"{"sessionId":"S"}"#, session: nil)
+        try play.reply("Target.disposeBrowserContext")
+        #expect(play.outcomes.map(\.ending) == [.complete])
+    }
+
     @Test func `a page that asks for too much is stopped`() throws {
         var play = Play()
         try play.open()

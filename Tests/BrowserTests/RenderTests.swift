@@ -180,7 +180,7 @@ struct RenderTests {
 
     private func options(_ mode: RenderMode = .auto) -> PrefetchOptions {
         var options = PrefetchOptions()
-        options.browser = ChromiumProcess.executable
+        options.browser = Chromium.executable
         var settings = RenderSettings()
         settings.mode = mode
         options.plan.render = settings
