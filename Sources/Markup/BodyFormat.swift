@@ -25,13 +25,16 @@ package enum BodyFormat: UInt8, CaseIterable, Sendable {
 
 extension BodyFormat {
     /// The word that a store keeps.
-    package var name: String { "\(self)" }
+    package var name: String { Self.names[Int(rawValue)] }
 
     /// Nil for a word of which this larder knows nothing.
     package init?(name: String) {
         guard let format = Self.byName[name] else { return nil }
         self = format
     }
+
+    /// By their raw values. To have a case describe itself costs more than all that is read of a small body.
+    private static let names = allCases.map { "\($0)" }
 
     private static let byName = Dictionary(uniqueKeysWithValues: allCases.map { ($0.name, $0) })
 }

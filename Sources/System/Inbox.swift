@@ -43,11 +43,13 @@ package final class Inbox<Message: Sendable>: Sendable {
     /// All that is there, without waiting.
     package func takeAll() -> [Message] {
         state.change { state in
+            guard state.head < state.messages.count else { return [] }
             defer {
                 state.messages = []
                 state.head = 0
             }
-            return state.messages[state.head...].compactMap(\.self)
+            // No key path: it would be made anew each time.
+            return state.messages[state.head...].compactMap { $0 }
         }
     }
 

@@ -49,7 +49,8 @@ extension FrontierCore {
         let known = UInt32(records.count)
         var result = result
         let loaded = result.isLeftOut ? (own: [], others: []) : loaded(result)
-        result.links += loaded.own
+        // Of most pages there are none, and their links are not copied.
+        if !loaded.own.isEmpty { result.links += loaded.own }
         let links = found(result)
         if result.isLeftOut {
             leaveOut(number)

@@ -29,7 +29,7 @@ enum PageText {
             min(bytes.find(byte, from: index, to: document.count) + 1, document.count)
         }
         guard mark + 1 < document.count else { return document.count }
-        if document.starts(with: "<!--", at: mark) {
+        if bytes[mark + 1] == UInt8(ascii: "!"), document.starts(with: "<!--", at: mark) {
             var index = mark + 4
             while index < document.count {
                 index = behind(UInt8(ascii: ">"), index)
@@ -42,6 +42,11 @@ enum PageText {
             return document.count
         }
         let end = behind(UInt8(ascii: ">"), mark)
+        // Most tags begin otherwise.
+        switch bytes[mark + 1].lowercased {
+        case UInt8(ascii: "s"), UInt8(ascii: "t"), UInt8(ascii: "n"): break
+        default: return end
+        }
         let name = unseen.first { name in
             let next = mark + 1 + name.utf8CodeUnitCount
             return next < document.count && document.starts(with: name, at: mark + 1) && !bytes[next].isLetter

@@ -465,19 +465,22 @@ enum HeadBytes {
     /// `name`, `name:port` or `[address]:port`, and nothing that a URL would take for a user, a path or a
     /// query.
     static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Bool {
-        var rest = range
-        if let first = rest.first, bytes[first] == 0x5b {
-            guard let end = rest.first(where: { bytes[$0] == 0x5d }),
-                (first + 1..<end).allSatisfy({
-                    isHexDigit(bytes[$0]) || bytes[$0] == 0x3a || bytes[$0] == 0x2e
-                })
-            else { return false }
-            rest = end + 1..<rest.upperBound
+        var index = range.lowerBound
+        if index < range.upperBound, bytes[index] == 0x5b {
+            repeat { index += 1 } while index < range.upperBound && isAddressByte(bytes[index])
+            guard index < range.upperBound, bytes[index] == 0x5d else { return false }
+            index += 1
         } else {
-            rest = rest.drop { isNameByte(bytes[$0]) }
+            while index < range.upperBound, isNameByte(bytes[index]) { index += 1 }
         }
-        return rest.isEmpty
-            || bytes[rest.lowerBound] == 0x3a && rest.dropFirst().allSatisfy { isDigit(bytes[$0]) }
+        guard index < range.upperBound else { return true }
+        guard bytes[index] == 0x3a else { return false }
+        repeat { index += 1 } while index < range.upperBound && isDigit(bytes[index])
+        return index == range.upperBound
+    }
+
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        isHexDigit(byte) || byte == 0x3a || byte == 0x2e
     }
 
     static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }

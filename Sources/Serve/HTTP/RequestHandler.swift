@@ -58,7 +58,7 @@ final class RequestHandler {
             return takeKept(of: client)
         }
         guard let used = take(bytes, from: client) else { return false }
-        client.received.append(contentsOf: bytes[used...])
+        if used < bytes.count { client.received.append(contentsOf: bytes[used...]) }
         return true
     }
 

@@ -20,7 +20,7 @@ final class Exchange {
     private(set) lazy var layout = context.layout.seen(from: request.authority, at: request.targetText)
     private(set) lazy var fields = request.fields
     private(set) lazy var asker =
-        layout.isTransparent
+        isTransparent
         ? Asker(ofProxy: fields, asking: request.proxied)
         : Asker(fields, authority: request.authority, layout: layout)
 
@@ -30,6 +30,9 @@ final class Exchange {
     }
 
     var context: MirrorContext { responder.context }
+
+    /// Without a look at who asks, as all see the same.
+    private var isTransparent: Bool { responder.context.layout.isTransparent }
 
     /// The store, for as long as the exchange lasts.
     func look() throws(StoreError) -> MirrorResponder.Look {
@@ -41,7 +44,7 @@ final class Exchange {
 
     func place() throws(StoreError) -> Place {
         if let placed { return placed }
-        if layout.isTransparent {
+        if isTransparent {
             let place = request.proxied.map { Place.copy([$0.href]) } ?? .refused
             placed = place
             return place
@@ -53,10 +56,7 @@ final class Exchange {
 
     func rules() throws(StoreError) -> SiteRules { try responder.rules(try look()) }
 
-    /// It may be of another site than the root, which has the same origin to a browser.
-    private var mayBeBesideRoot: Bool {
-        context.layout.root != nil && request.target.starts(with: "/-/".utf8)
-    }
+    private var mayBeBesideRoot: Bool { responder.context.mayBeBesideRoot(request) }
 
     // MARK: - The way
 
@@ -74,7 +74,7 @@ final class Exchange {
         // First: when it cannot be read, what was read before is not so any more.
         let look = try look()
         guard request.head.method != .other else { return try find().answer }
-        if !layout.isTransparent,
+        if !isTransparent,
             let known = context.tier.value(for: request.host.span, request.target.span, now: look.time)
         {
             return known
@@ -91,7 +91,7 @@ final class Exchange {
                 answer, byteCount: answer.heldByteCount, id: url, for: host.span, request.target.span,
                 madeIn: look.generation, now: look.time)
         }
-        guard layout.isTransparent else { return keep(of: request.host) }
+        guard isTransparent else { return keep(of: request.host) }
         var origin = request.proxiedOrigin ?? ""
         origin.withUTF8(keep)
     }
@@ -245,7 +245,7 @@ final class Exchange {
     /// The original URL of the page that asks, when that is held.
     func referrer() throws(StoreError) -> String? {
         guard let local = fields["Referer"].flatMap({ WebURL($0) }) else { return nil }
-        if layout.isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
+        if isTransparent { return try look().reader.response(for: local.href) == nil ? nil : local.href }
         for address in context.names.originals(of: local) {
             guard let url = WebURL(address) else { continue }
             if try look().reader.response(for: url.href) != nil { return url.href }
@@ -266,11 +266,11 @@ final class Exchange {
 
     /// An answer as the page that asks may have it.
     func reply(_ answer: Answer, role: Preconditions.Role = .origin) -> Reply {
-        guard !layout.isTransparent,
+        guard !isTransparent,
             request.isCrossOrigin || mayBeBesideRoot || context.layout.withholdsPrivate
         else {
             return Reply(
-                answer: answer, ownFields: layout.isTransparent ? [] : timing.line, role: role,
+                answer: answer, ownFields: isTransparent ? [] : timing.line, role: role,
                 source: hasMissed ? .missed : .larder)
         }
         switch answer.sharing.verdict(for: asker, origin: request.origin, in: layout) {
@@ -323,7 +323,7 @@ final class Exchange {
                 at: look.time)
         }
         hasMissed = true
-        if layout.isTransparent {
+        if isTransparent {
             return .text(
                 504, "The larder does not hold \(url), and asks nobody for it.\n",
                 fields: [("Larder", "miss"), ("Cache-Control", "no-store")])
@@ -406,7 +406,7 @@ final class Exchange {
     /// What the request says, or a rule, or the server's options. No other origin's page has a say in it.
     func policy(at url: WebURL, _ loading: Loading) throws(StoreError) -> CachePolicy {
         // To a proxy's clients the field is a page's as well.
-        if !request.isCrossOrigin, !layout.isTransparent || asker.kind == .person,
+        if !request.isCrossOrigin, !isTransparent || asker.kind == .person,
             let policy = fields["Larder-Policy"].flatMap({ CachePolicy(rawValue: $0) })
         {
             return policy

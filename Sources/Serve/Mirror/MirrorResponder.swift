@@ -33,12 +33,21 @@ final class MirrorResponder: Responder {
     }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
+        if let known = ready(request) { return Reply(answer: known) }
         let exchange = Exchange(request, self)
         do throws(StoreError) {
             return try exchange.reply(orLater: later)
         } catch {
             return exchange.failure(error)
         }
+    }
+
+    /// What is ready for whoever asks, where no server could be asked instead: by far the most, and worth no exchange.
+    private func ready(_ request: Request) -> Answer? {
+        guard context.givesAlike, request.head.method != .other, !request.isCrossOrigin,
+            !context.mayBeBesideRoot(request), let look = try? look()
+        else { return nil }
+        return context.tier.value(for: request.host.span, request.target.span, now: look.time)
     }
 
     /// To a proxy: what is ready for whoever asks for the URL, and, where servers are asked, says nothing by which one
@@ -151,6 +160,8 @@ struct MirrorContext: Sendable {
     let walk: SiteNeeds.Walk?
     /// To a proxy: public servers' pages may ask private addresses.
     let mayReachPrivate: Bool
+    /// A mirror, where what is ready is for all who ask from the same origin.
+    let givesAlike: Bool
 
     /// - Parameter proxy: what a proxy does beside; nil for a mirror.
     init(
@@ -175,6 +186,12 @@ struct MirrorContext: Sendable {
         rules = options.rules
         requirements = options.requirements
         walk = options.walk
+        givesAlike = loading == nil && !layout.isTransparent && !layout.withholdsPrivate
+    }
+
+    /// It may be of another site than the root, which has the same origin to a browser.
+    func mayBeBesideRoot(_ request: Request) -> Bool {
+        layout.root != nil && request.target.starts(with: "/-/".utf8)
     }
 
     /// As the machine calls itself, and as others on its network may find it (RFC 6762).
