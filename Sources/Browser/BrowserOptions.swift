@@ -20,14 +20,19 @@ package struct BrowserError: Error, Sendable, CustomStringConvertible {
 
 package enum BrowserProgram {
     /// Where a Chromium or Chrome is: what the environment's LARDER_CHROMIUM says, which may be empty for
-    /// none, else the first known name on the PATH and in /usr/bin.
-    ///
-    /// Without a window a headless shell comes first, where one is installed: for each context the whole
-    /// browser makes a window with all its menus, and renders half as many pages in the same time.
-    package static func find(forWindow: Bool = false) -> String? {
+    /// none, else the first that is installed.
+    package static func find() -> String? {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
         }
+        return installed()
+    }
+
+    /// The first known name on the PATH and in /usr/bin, whatever the environment says.
+    ///
+    /// Without a window a headless shell comes first, where one is installed: for each context the whole
+    /// browser makes a window with all its menus, and renders half as many pages in the same time.
+    package static func installed(forWindow: Bool = false) -> String? {
         let path = getenv("PATH").map { String(cString: $0) } ?? ""
         let folders = path.split(separator: ":").map(String.init) + ["/usr/bin"]
         for name in forWindow ? whole : shells + whole {

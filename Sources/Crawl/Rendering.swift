@@ -41,9 +41,10 @@ public struct RenderSettings: Sendable, Equatable {
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
         limit = json["seconds"]?.int.map { .seconds($0) } ?? limit
-        scripts = json["scripts"]?.array?.compactMap { script in
-            script["text"]?.string.map { Script(pages: script["pages"]?.string, text: $0) }
-        } ?? []
+        scripts =
+            json["scripts"]?.array?.compactMap { script in
+                script["text"]?.string.map { Script(pages: script["pages"]?.string, text: $0) }
+            } ?? []
     }
 }
 

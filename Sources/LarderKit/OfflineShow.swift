@@ -103,8 +103,8 @@ struct OfflineShow {
             }
         }
         let words = pages.count { $0.text != nil }
-        let note = "\(Wording.count(pages.count, "page")) opened in \(browser.version), \(words) compared by their words"
-        return report.adding(items, [note])
+        let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
+        return report.adding(items, ["\(opened), \(words) compared by their words"])
     }
 
     /// In the order of the pages.

@@ -407,9 +407,11 @@ package final class StoreWriter {
         guard let source = try urls.row(of: links.source) else { return }
         openRowBytes? += links.count * 6
         var values: [SQLValue] = [.integer(source), .integer(visit.id)]
-        let known = links.areFurther ? try knownLinks.first(.integer(source), .integer(visit.id)) { row in
-            (0..<3).map { row.text($0) }
-        } : nil
+        let known =
+            links.areFurther
+            ? try knownLinks.first(.integer(source), .integer(visit.id)) { row in
+                (0..<3).map { row.text($0) }
+            } : nil
         for (place, targets) in [links.pages, links.requisites, links.guesses].enumerated() {
             values.append(try list(targets, after: known?[place] ?? ""))
         }

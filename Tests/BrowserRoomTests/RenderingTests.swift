@@ -8,7 +8,7 @@ import Web
 
 /// One browser for all tests; it ends with them.
 enum SharedBrowser {
-    static let isInstalled = BrowserProgram.find() != nil
+    static let isInstalled = BrowserProgram.installed() != nil
 
     private static let started: Result<Browser, BrowserError> = {
         do throws(BrowserError) {
@@ -23,7 +23,7 @@ enum SharedBrowser {
     static func get() throws(BrowserError) -> Browser { try started.get() }
 
     static func start(_ change: (inout BrowserOptions) -> Void = { _ in }) throws(BrowserError) -> Browser {
-        guard let executable = BrowserProgram.find() else {
+        guard let executable = BrowserProgram.installed() else {
             throw BrowserError(doing: "starting a browser", why: "none is installed")
         }
         var options = BrowserOptions(executable: executable)
