@@ -146,7 +146,7 @@ package struct BrowserOptions: Sendable {
     /// Of a new profile. A page's context is a private window, which would keep cookies from frames of other
     /// sites (`cookie_controls_mode`); a file that the browser can show is a file all the same; pages are not
     /// loaded ahead of a click.
-    static let preferences = """
+    package static let preferences = """
         {"profile":{"cookie_controls_mode":0,"default_content_setting_values":{"notifications":2}},\
         "plugins":{"always_open_pdf_externally":true},"net":{"network_prediction_options":2},\
         "webrtc":{"ip_handling_policy":"disable_non_proxied_udp"},"translate":{"enabled":false},\

@@ -21,10 +21,11 @@ package final class BrowserProcess {
     ///   - profile: a folder that stays; nil for one in the temporary folder.
     ///   - scratch: where that is made; nil where TMPDIR says.
     ///   - keepsHome: a window needs what stands there of the screen.
+    ///   - preferences: of a profile that is new.
     ///   - arguments: made for the profile's folder.
     package init(
         _ executable: String, profile: String? = nil, scratch: String? = nil, keepsHome: Bool = false,
-        arguments: (_ profile: String) -> [String]
+        preferences: String = BrowserOptions.preferences, arguments: (_ profile: String) -> [String]
     ) throws(BrowserError) {
         let doing = "starting \(executable)"
         do throws(SystemError) {
@@ -37,7 +38,7 @@ package final class BrowserProcess {
             let profile = profile ?? "\(folder)/profile"
             try Folder.make("\(profile)/Default")
             let files = [
-                ("Default/Preferences", BrowserOptions.preferences),
+                ("Default/Preferences", preferences),
                 ("Local State", BrowserOptions.localState),
             ]
             for (name, text) in files where !WholeFile.isThere("\(profile)/\(name)") {

@@ -467,7 +467,7 @@ extension RenderReport: JSONObject {
         [
             "mode": mode.rawValue, "browser": IfAny(browser), "failure": IfAny(failure), "rendered": rendered,
             "recorded": recorded, "patterns": patterns, "unfinished": unfinished,
-            "notices": notices.sorted { $0.key < $1.key }.reduce(JSONMembers()) { $0 + [$1.key: $1.value] },
+            "notices": notices.sorted { $0.key < $1.key }.map { ["notice": $0.key, "count": $0.value] as JSONMembers },
         ]
     }
 }

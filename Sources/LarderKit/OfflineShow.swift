@@ -29,11 +29,8 @@ struct OfflineShow {
 
     /// - Parameter site: its name, as the larder has it.
     init(_ larder: Larder, site: String, _ options: OfflineCheckOptions.Showing) throws(LarderError) {
-        guard let program = try BrowserProgram.named(options.browser, isNeeded: true) else {
-            throw LarderError(.input, "no Chromium or Chrome is found to show pages with", remedy: .browser)
-        }
         self.larder = larder
-        self.program = program
+        program = try BrowserProgram.needed(options.browser)
         tabs = options.tabs ?? Machine.usualTabs
         var (held, texts, origins): ([WebURL], [String: StoredResponse], Set<String>) = ([], [:], [])
         do throws(StoreError) {

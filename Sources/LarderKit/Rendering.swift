@@ -29,9 +29,8 @@ extension RenderPlan {
     ) throws(LarderError) {
         let settings = plan.render ?? RenderSettings()
         guard settings.mode != .never else { return nil }
-        guard let program = try BrowserProgram.named(options.browser, isNeeded: settings.mode == .always) else {
-            return nil
-        }
+        guard settings.mode == .always || BrowserProgram.isNamedOrFound(options.browser) else { return nil }
+        let program = try BrowserProgram.needed(options.browser)
         let manner = try RenderManner(settings, plan)
         let tabs = options.renderTabs ?? Machine.usualTabs
         self.init(mode: settings.mode, tabs: tabs) { (door) throws(RenderFailure) in
@@ -41,17 +40,18 @@ extension RenderPlan {
 }
 
 extension BrowserProgram {
+    static func isNamedOrFound(_ name: String?) -> Bool { name.map { !$0.isEmpty } ?? (find() != nil) }
+
     /// The one that is named, else the first that is found.
-    static func named(_ name: String?, isNeeded: Bool) throws(LarderError) -> String? {
-        let program = name.map { $0.isEmpty ? nil : $0 } ?? find()
-        guard let program else {
-            guard isNeeded else { return nil }
+    static func needed(_ name: String?) throws(LarderError) -> String {
+        guard let program = name.map({ $0.isEmpty ? nil : $0 }) ?? find() else {
             throw LarderError(
                 .input, "no Chromium or Chrome is found to show pages with; install one, or say where it is",
                 remedy: .browser)
         }
         guard access(program, X_OK) == 0 else {
-            throw LarderError(.input, "\(program) cannot be run as a browser", remedy: .browser)
+            throw LarderError(
+                .input, "\(program) cannot be run; name a Chromium or Chrome to show pages with", remedy: .browser)
         }
         return program
     }

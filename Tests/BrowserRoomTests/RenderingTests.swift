@@ -365,7 +365,8 @@ struct RenderingTests {
         #expect(outcome.ending == .outOfTime)
         #expect(count(.tooManyRequests, of: outcome) == 1)
         #expect(outcome.requests.count <= 20_000)
-        #expect(outcome.links == [origin.url("/x")])
+        // Where the page answers in time once it is stopped.
+        #expect(outcome.links.isEmpty || outcome.links == [origin.url("/x")])
     }
 
     @Test func `a page that takes all memory crashes alone`() throws {

@@ -151,7 +151,10 @@ final class ChromiumLease {
             throw ChromiumError("starting chromium", "it is not installed; scripts/test installs it")
         }
         do throws(BrowserError) {
-            return try BrowserProcess(executable) { ["--user-data-dir=\($0)"] + arguments }
+            // A fresh context is a private window, which would keep cookies from all frames and requests of other sites.
+            // All else is as a person has it.
+            let preferences = #"{"profile":{"cookie_controls_mode":0}}"#
+            return try BrowserProcess(executable, preferences: preferences) { ["--user-data-dir=\($0)"] + arguments }
         } catch {
             throw ChromiumError(error.doing, error.why)
         }

@@ -62,6 +62,7 @@ enum ManualPage {
     static let environment = [
         ("LARDER_STORE", "the folder that holds the larder, where --store does not say"),
         ("LARDER_PORT, LARDER_PROGRESS, LARDER_USER_AGENT", "what the options say, where neither is given"),
+        ("LARDER_CHROMIUM", "the Chromium or Chrome that shows pages; empty for none"),
         ("LARDER_CONFIG", "the user's configuration file, in place of ~/.config/larder/config.json"),
         ("NO_COLOR", "no colours, where it is set and not empty"),
         ("BROWSER", "what larder open shows a site with, in place of the desktop's browser"),
