@@ -18,7 +18,8 @@ import Testing
         "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"],
         "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "CLinux"],
         "LarderKit": [
-            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports", "Check",
+            "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
+            "Check",
             "Serve",
         ],
         "larder": ["System", "Web", "Reports", "LarderKit"],
