@@ -306,6 +306,8 @@ extension Crawl {
         fetch.method = request.method
         fetch.body = request.method == "POST" ? request.body : nil
         fetch.referrer = frontier.url(page)
+        // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
+        fetch.isAnonymous = !frontier.url(page).isOfSite(of: request.url)
         fetch.reach = plan.mayReachPrivate ? .thisMachine : frontier.reach(of: page)
         self.rendering = rendering
         loop.start(fetch)
@@ -383,6 +385,14 @@ extension Crawl {
         rendering.renderer?.close()
         self.rendering?.waiting = [:]
         self.rendering?.sent = [:]
+    }
+}
+
+extension WebURL {
+    fileprivate func isOfSite(of other: WebURL) -> Bool {
+        guard host != other.host else { return true }
+        let site = PublicSuffixes.system.registrableDomain(of: host)
+        return site != nil && site == PublicSuffixes.system.registrableDomain(of: other.host)
     }
 }
 

@@ -190,9 +190,9 @@ extension Machine {
     /// How many pages may be shown at once.
     static var usualTabs: Int {
         let pages = max(0, sysconf(Int32(_SC_AVPHYS_PAGES))) * max(1, sysconf(Int32(_SC_PAGESIZE)))
-        return max(1, min(coreCount + 1, pages / bytesOfTab, 8))
+        return max(1, min(coreCount * 3, pages / bytesOfTab, 12))
     }
 
-    /// What a page of some size takes, with its processes.
-    private static let bytesOfTab = 512 * 1024 * 1024
+    /// What a page of some size takes, with its processes. Most of its time it waits.
+    private static let bytesOfTab = 256 * 1024 * 1024
 }

@@ -113,11 +113,17 @@ package final class LinkScanner {
         guard sink.runsScript else { return }
         if let mark = ScriptPlace.mark(in: text, format) { sink.mark(mark) }
         guard format == .html, sink.loadsScript, !PageText.isMuch(in: text) else { return }
-        // What only leads on has nothing to show.
-        if !sink.table.occurrences.contains(where: { $0.kind == .refresh }) {
-            sink.table.renderReasons.insert(.hardlyAnyText)
+        // What only leads on has nothing to show, and what leads to many pages shows those.
+        var linkCount = 0
+        for occurrence in sink.table.occurrences {
+            if occurrence.kind == .refresh { return }
+            if occurrence.role == .page { linkCount += 1 }
         }
+        if linkCount < Self.fewLinks { sink.table.renderReasons.insert(.hardlyAnyText) }
     }
+
+    /// A page that its scripts make has hardly more than a start and what the law wants.
+    private static let fewLinks = 8
 }
 
 /// Collects what the scanners find, in the order of the body, and reads each reference.

@@ -27,8 +27,11 @@ package struct RenderBook: Sendable {
     /// Pages whose addresses look alike.
     struct Pattern: Sendable {
         let text: String
-        /// Of the scans of its pages and of what they need.
-        var reasons: RenderReasons = []
+        fileprivate let host: Int
+        /// Of the scans of its pages, which count for those alone, and of what its pages need.
+        fileprivate var ownReasons: RenderReasons = []
+        fileprivate var sharedReasons: RenderReasons = []
+        var reasons: RenderReasons { ownReasons.union(sharedReasons) }
         /// Those that were seen.
         var pageCount = 0
         var renderedCount = 0
@@ -51,9 +54,9 @@ package struct RenderBook: Sendable {
         fileprivate var patience: Int { RenderBook.fewPages + min(bringingCount, 7) }
 
         fileprivate struct Line {
-            /// In the order in which they came.
-            var waiting: [UInt32] = []
-            var head = 0
+            /// Pages that have a reason of their own, and those that only need what has one.
+            var own = Queue()
+            var others = Queue()
             var runningCount = 0
             /// How many pages have brought nothing since one did.
             var quietCount = 0
@@ -61,9 +64,34 @@ package struct RenderBook: Sendable {
         /// Rendering a page of it is known to bring something.
         var isWorthIt: Bool { bringingCount > 0 }
         /// So many pages have brought nothing that no further one is expected to.
-        fileprivate var isGivenUp: Bool { lines.allSatisfy { $0.quietCount >= patience || $0.waiting.isEmpty } }
+        fileprivate var isGivenUp: Bool {
+            lines.allSatisfy { $0.quietCount >= patience || $0.own.pages.isEmpty && $0.others.pages.isEmpty }
+        }
         /// How many pages in a row did not come to rest, and brought nothing.
         fileprivate var restlessCount = 0
+    }
+
+    /// In the order in which they came.
+    fileprivate struct Queue {
+        private(set) var pages: [UInt32] = []
+        private var head = 0
+
+        var isEmpty: Bool { head == pages.count }
+
+        mutating func append(_ page: UInt32) { pages.append(page) }
+
+        mutating func popFirst() -> UInt32? {
+            guard head < pages.count else { return nil }
+            defer { head += 1 }
+            return pages[head]
+        }
+    }
+
+    /// What rendering pages of a host brought.
+    private struct Host {
+        var hasBrought = false
+        var quietCount = 0
+        var runningCount = 0
     }
 
     let mode: RenderMode
@@ -71,6 +99,8 @@ package struct RenderBook: Sendable {
     let tabs: Int
     private(set) var patterns: [Pattern] = []
     private var places: [String: Int] = [:]
+    private var hosts: [Host] = []
+    private var hostPlaces: [String: Int] = [:]
     /// The pattern of a page, and its line there.
     private var patternOf: [UInt32: (place: Int, line: Int)] = [:]
     /// Scripts and the like that a scan could not read through.
@@ -90,6 +120,8 @@ package struct RenderBook: Sendable {
 
     /// The first pages of a pattern.
     static let fewPages = 3
+    /// Where so many pages of a host have brought nothing, no pattern of it is looked at any more.
+    static let fewPagesOfHost = 12
     private static let mostPatterns = 4096
     /// Of what pages of one pattern need, and of what scripts do.
     private static let mostNeeds = 4096
@@ -118,9 +150,11 @@ package struct RenderBook: Sendable {
         patternOf[number] = (place, line)
         isUnsettled = true
         patterns[place].pageCount += 1
-        patterns[place].lines[line].waiting.append(number)
-        if !patterns[place].reasons.isSuperset(of: reasons) {
-            patterns[place].reasons.formUnion(reasons)
+        if reasons.isEmpty {
+            patterns[place].lines[line].others.append(number)
+        } else {
+            patterns[place].lines[line].own.append(number)
+            patterns[place].ownReasons.formUnion(reasons)
         }
         for need in needs where patterns[place].needs.count < Self.mostNeeds {
             if patterns[place].needs.insert(need).inserted { isNews = true }
@@ -154,7 +188,12 @@ package struct RenderBook: Sendable {
     private mutating func place(of url: WebURL) -> Int {
         let text = places.count < Self.mostPatterns ? Self.pattern(of: url) : url.host
         if let known = places[text] { return known }
-        var pattern = Pattern(text: text)
+        let host = hostPlaces[url.host] ?? hosts.count
+        if host == hosts.count {
+            hostPlaces[url.host] = host
+            hosts.append(Host())
+        }
+        var pattern = Pattern(text: text, host: host)
         pattern.isKnown = known.contains(text)
         places[text] = patterns.count
         patterns.append(pattern)
@@ -188,12 +227,17 @@ package struct RenderBook: Sendable {
         if let late = again.popLast() {
             number = late
         } else {
-            guard let (place, line) = due else { return nil }
-            number = patterns[place].lines[line].waiting[patterns[place].lines[line].head]
-            patterns[place].lines[line].head += 1
+            guard let (place, line) = due,
+                let first = patterns[place].lines[line].own.popFirst()
+                    ?? patterns[place].lines[line].others.popFirst()
+            else { return nil }
+            number = first
         }
         runningCount += 1
-        if let (place, line) = patternOf[number] { patterns[place].lines[line].runningCount += 1 }
+        if let (place, line) = patternOf[number] {
+            patterns[place].lines[line].runningCount += 1
+            hosts[patterns[place].host].runningCount += 1
+        }
         return number
     }
 
@@ -219,11 +263,15 @@ package struct RenderBook: Sendable {
     private func mayStart(_ place: Int, _ line: Int) -> Bool {
         let pattern = patterns[place]
         let pages = pattern.lines[line]
-        guard pages.head < pages.waiting.count else { return false }
-        if mode == .always { return true }
+        if mode == .always { return !pages.own.isEmpty || !pages.others.isEmpty }
+        guard pattern.isReleased || pattern.isWorthIt,
+            !pages.own.isEmpty || !pages.others.isEmpty && (pattern.isKnown || !pattern.sharedReasons.isEmpty)
+        else { return false }
+        let host = hosts[pattern.host]
         // Those that run may all bring nothing.
-        return (pattern.isReleased || pattern.isWorthIt)
-            && pages.quietCount + pages.runningCount < pattern.patience
+        return pages.quietCount + pages.runningCount < pattern.patience
+            && (host.hasBrought || pattern.isKnown
+                || host.quietCount + host.runningCount < Self.fewPagesOfHost)
     }
 
     /// What is said of a script counts for all pages that need it, be it by way of other scripts.
@@ -233,7 +281,7 @@ package struct RenderBook: Sendable {
         for place in patterns.indices {
             var (seen, rest) = (patterns[place].needs, Array(patterns[place].needs))
             while let number = rest.popLast() {
-                if let reasons = reasons[number] { patterns[place].reasons.formUnion(reasons) }
+                if let reasons = reasons[number] { patterns[place].sharedReasons.formUnion(reasons) }
                 for need in needs[number] ?? [] where seen.insert(need).inserted { rest.append(need) }
             }
         }
@@ -245,7 +293,9 @@ package struct RenderBook: Sendable {
     mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsForMore: Bool) {
         runningCount -= 1
         guard let (place, line) = patternOf[number] else { return }
+        let host = patterns[place].host
         patterns[place].lines[line].runningCount -= 1
+        hosts[host].runningCount -= 1
         patterns[place].requisites += found.requisites
         patterns[place].pages += found.pages
         if waitsForMore, wereAgain.insert(number).inserted {
@@ -258,7 +308,9 @@ package struct RenderBook: Sendable {
         patterns[place].restlessCount = isRestless ? patterns[place].restlessCount + 1 : 0
         if found.isNothing {
             patterns[place].lines[line].quietCount += 1
+            hosts[host].quietCount += 1
         } else {
+            hosts[host].hasBrought = true
             patterns[place].lines[line].quietCount = 0
             patterns[place].bringingCount += 1
         }

@@ -99,6 +99,18 @@ import Web
         #expect(report.rendering.recorded == 1)
     }
 
+    @Test(arguments: [("http://127.0.0.1", true), ("http://localhost", false)])
+    func `what is sent to another site is sent by nobody`(host: String, isKnown: Bool) throws {
+        let place = "\(host):\(bench.origin.port)"
+        bench.origin.on("/", .page(Self.shell + "<img src=\(place)/icon.png>"))
+        bench.origin.on("/icon.png", .file("icon", type: "image/png").adding("Set-Cookie", "user=me; Path=/"))
+        bench.origin.on("/act", .file("done", type: "text/plain"))
+        browser.asks("/", ["\(place)/act"], method: "POST", body: "x")
+        _ = try crawl()
+        let request = try #require(bench.origin.requests(to: "/act").first)
+        #expect(request["Cookie"] == (isKnown ? "user=me" : nil))
+    }
+
     @Test(arguments: [
         ("GET", "/gone", "/gone: 404 "), ("PUT", "/data", "/data: refused"), ("DELETE", "/data", "/data: refused"),
         ("GET", "/private/x", "/private/x: refused"), ("POST", "/private/x", "/private/x: refused"),

@@ -121,6 +121,27 @@ import Web
         #expect(book.patterns[0].reasons == .composedAddress)
     }
 
+    @Test func `of a pattern with a page that has a reason, that page is rendered alone`() throws {
+        var book = try book(reasons: [])
+        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, needs: [])
+        book.settle()
+        #expect(rendered(&book) { _ in 1 } == [50])
+    }
+
+    @Test func `a host whose pages bring nothing is left after a few patterns, another is not`() throws {
+        var book = RenderBook(mode: .auto, tabs: 1)
+        for host in ["a.test", "b.test"] {
+            for number in UInt32(0)...99 {
+                let page = try url("http://\(host)/\(number / 2)/\(number)")
+                book.addPage(number + (host == "b.test" ? 100 : 0), page, .hardlyAnyText, needs: [])
+            }
+        }
+        book.settle()
+        let numbers = rendered(&book) { $0 == 100 ? 1 : 0 }
+        #expect(numbers.count { $0 < 100 } == RenderBook.fewPagesOfHost)
+        #expect(numbers.count { $0 >= 100 } == 100)
+    }
+
     @Test func `what brought something the last time is rendered, what is new before what is as it was`() throws {
         var book = try book(reasons: [], known: ["a.test/p/*"], isRecalled: true)
         for number in UInt32(50)...51 { book.addPage(number, try url("http://a.test/p/\(number)"), [], needs: []) }
