@@ -167,6 +167,9 @@ extension Crawl {
             job.flags.formUnion(ResponseFlags(result))
             job.sentFields = result.sentFields
         }
+        if result != nil, let said = rendering?.fields[number] {
+            job.scriptFields = said.list.map(\.name).filter { $0.lowercased() != "origin" }
+        }
         job.required = required[url]
         job.mayBeLeftOut = frontier.mayBeLeftOut(number)
         job.wantsWords = role == .page && frontier.wantsWords(of: number)

@@ -196,7 +196,7 @@ extension CrawlReport {
             }
         }
         // A limit that kept nothing out did not end anything.
-        if !skipped.contains(where: \.isOverLimit) { limit = nil }
+        if !skipped.contains(where: \.isOverLimit), !frontier.rendering.isCut { limit = nil }
         // A visit of which not even the start was reached says nothing about the site.
         isPublished = !self.isInterrupted && isAnyStartHeld
     }

@@ -69,6 +69,8 @@ struct ScanJob: Sendable {
     var request = RequestKey.get
     /// What the request said that brought it, by which answers may vary.
     var sentFields = HTTPFields()
+    /// Of that, the names of what a page's script said.
+    var scriptFields: [String] = []
     /// What it has to be.
     var required: Bundle?
     /// Its content is to be told by its words.

@@ -132,7 +132,10 @@ struct OfflineShow {
         let page = shown.page.url.href
         var items: [CheckReport.Item] = []
         for request in shown.outcome.requests {
-            guard let url = WebURL(request.url), url.isHTTP else { continue }
+            // What would change something is never held, and what only tells somebody is no loss.
+            guard let url = WebURL(request.url), url.isHTTP, ["GET", "HEAD", "POST"].contains(request.method),
+                request.type != "Ping"
+            else { continue }
             let original = locals[url.origin].map { $0 + url.target } ?? request.url
             let isIcon = url.path == "/favicon.ico"
             switch request.status {

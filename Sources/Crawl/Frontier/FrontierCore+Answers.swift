@@ -60,8 +60,10 @@ extension FrontierCore {
         noteForRendering(
             number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
             isNofollow: result.isNofollow)
-        if let print = result.print, !isShell(result) {
-            read(number, print, newFrom: known, saysNotFound: result.saysNotFound)
+        // The words of a shell come when it is rendered: until then all such pages are one.
+        let isShell = result.renderReasons.contains(.hardlyAnyText)
+        if let print = result.print, !(isShell && renders.mayRender(url(number))) {
+            read(number, print, newFrom: known, saysNotFound: result.saysNotFound, isShell: isShell)
         }
         actions.append(.record(links))
         actions += loaded.others.compactMap { found($0).map(Action.record) }
@@ -75,16 +77,12 @@ extension FrontierCore {
         return loaders.settle().compactMap { found($0).map(Action.record) }
     }
 
-    /// Its words come when it is rendered: until then all such pages are one.
-    private func isShell(_ result: ScanResult) -> Bool {
-        result.renderReasons.contains(.hardlyAnyText) && renders.mayRender(url(result.number))
-    }
-
     /// What was discovered from a number on is what the page was the first to link to.
     mutating func read(
-        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool
+        _ number: UInt32, _ print: ContentPrint, newFrom first: UInt32, saysNotFound: Bool, isShell: Bool = false
     ) {
-        doubt(number, print, saysNotFound: saysNotFound)
+        // That they are alike says nothing of what scripts make of them.
+        if !isShell { doubt(number, print, saysNotFound: saysNotFound) }
         let new = (first..<UInt32(records.count)).lazy
         // What leads away from the site is no part of a place without an end.
         let pages = new.filter { [records] in

@@ -294,7 +294,8 @@ extension FrontierCore {
         guard renders.isOn else { return }
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
-        if record.role == .page, record.flags.contains(.isDocument) {
+        // What a manifest names may be where the site starts, too.
+        if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
         } else if record.role == .requisite {
             renders.addPart(number, reasons, needs: needs)

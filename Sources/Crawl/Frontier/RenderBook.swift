@@ -212,7 +212,9 @@ package struct RenderBook: Sendable {
         if names.count > 2 { text += "/…" }
         text += "/" + (last.isEmpty ? "" : "*\(ending.count <= 6 ? ending : "")")
         if let query = url.query, !query.isEmpty {
-            let keys = Set(query.split(separator: "&").map { $0.prefix { $0 != "=" } }).sorted()
+            // What has no name may be anything.
+            let keys = Set(query.split(separator: "&").map { $0.contains("=") ? $0.prefix { $0 != "=" } : "*" })
+                .sorted()
             text += "?" + keys.prefix(4).joined(separator: "&") + (keys.count > 4 ? "&…" : "")
         }
         return text
@@ -243,6 +245,9 @@ package struct RenderBook: Sendable {
 
     /// No page is rendered, and none is due.
     var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && due == nil) }
+
+    /// Pages that may be rendered were not.
+    var isCut: Bool { isOn && (isUnsettled || !isIdle) }
 
     /// Everything else has come: a browser is answered at once now, and it is known which patterns have a reason.
     mutating func settle() {

@@ -122,15 +122,15 @@ private final class PageTab: Sendable {
         }
     }
 
-    /// Of the length speaks who sends it; what is said of later times and other places would leave the tab.
+    /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later times and other places would leave the tab.
     private static func outgoing(_ fields: HTTPFields) -> [(String, String)] {
         fields.withoutConnectionFields.list.filter { !unsaid.contains($0.name.lowercased()) }
             .map { ($0.name, $0.value) }
     }
 
     private static let unsaid: Set<String> = [
-        "content-length", "content-range", "strict-transport-security", "alt-svc", "nel", "report-to",
-        "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
+        "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
+        "report-to", "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
     ]
 }
 

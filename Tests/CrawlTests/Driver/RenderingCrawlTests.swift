@@ -148,6 +148,9 @@ import Web
         #expect(request["Accept"] == "application/json")
         #expect(request["User-Agent"] == "larder-test")
         for name in ["Cookie", "If-None-Match", "Range", "Sec-Fetch-Dest"] { #expect(request[name] == nil) }
+        // It is nobody else's answer.
+        let stored = try #require(try bench.stored("/data.json"))
+        #expect(!stored.suits(HTTPFields()))
     }
 
     @Test func `a request across origins names the page's origin`() throws {

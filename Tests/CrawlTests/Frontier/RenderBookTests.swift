@@ -17,6 +17,7 @@ import Web
         ("http://a.test/item/17", "a.test/item/*"),
         ("http://a.test/show?id=7&tab=1", "a.test/*?id&tab"),
         ("http://a.test/show?tab=2&id=8", "a.test/*?id&tab"),
+        ("http://a.test/nav?0.2446196311407488", "a.test/*?*"),
         ("http://a.test/v1.2.34567890", "a.test/*"),
         ("http://a.test/s?a=1&b=2&c=3&d=4&e=5", "a.test/*?a&b&c&d&…"),
     ])
