@@ -187,6 +187,7 @@ struct Rendering {
         var asked: Set<UInt32> = []
         /// To how many others it led on by itself.
         var documentCount = 0
+        var sentCount = 0
     }
 
     struct Sent {
@@ -296,9 +297,10 @@ extension Crawl {
     ) {
         guard var rendering else { return }
         guard request.body.count <= Rendering.mostSentBytes,
-            rendering.sent.values.count(where: { $0.page == page }) < Rendering.mostSentOfPage
+            rendering.shown[page]?.sentCount ?? .max < Rendering.mostSentOfPage
         else { return answer(.refused("the page sends too much")) }
         if let reason = frontier.refusal(ofRequisite: request.url) { return answer(.refused(reason.name)) }
+        rendering.shown[page]?.sentCount += 1
         rendering.sentCount += 1
         rendering.sent[rendering.sentCount] = .init(page: page, request: request, answer: answer)
         var fetch = FetchRequest(

@@ -56,7 +56,7 @@ struct Frontier: Sendable {
             let numbers = core.linked(number, known: known, new: new)
             if isLeftOut {
                 core.leaveOut(number)
-            } else {
+            } else if core.renders.isOn {
                 let needs = known.lazy.filter { $0.role == .requisite }.map(\.number) + numbers
                 core.noteForRendering(
                     number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: true)

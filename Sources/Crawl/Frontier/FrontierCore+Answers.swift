@@ -57,9 +57,11 @@ extension FrontierCore {
             return actions
         }
         loaders.keep(links, of: number)
-        noteForRendering(
-            number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
-            isNofollow: result.isNofollow)
+        if renders.isOn {
+            noteForRendering(
+                number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
+                isNofollow: result.isNofollow)
+        }
         // The words of a shell come when it is rendered: until then all such pages are one.
         let isShell = result.renderReasons.contains(.hardlyAnyText)
         if let print = result.print, !(isShell && renders.mayRender(url(number))) {

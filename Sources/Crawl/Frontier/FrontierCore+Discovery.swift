@@ -291,7 +291,6 @@ extension FrontierCore {
     mutating func noteForRendering(
         _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isNofollow: Bool, isRecalled: Bool = false
     ) {
-        guard renders.isOn else { return }
         if isNofollow { unfollowed.insert(number) }
         let record = records[Int(number)]
         // What a manifest names may be where the site starts, too.

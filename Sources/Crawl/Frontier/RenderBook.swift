@@ -110,6 +110,9 @@ package struct RenderBook: Sendable {
     private var isNews = false
     /// Something has come since it was last asked which patterns have a reason.
     private(set) var isUnsettled = false
+    /// False where it is known that no pattern has a page that is due: patterns are many, and this is asked on each turn
+    /// of a crawl.
+    private var mayBeDue = false
     private var again: [UInt32] = []
     private var wereAgain: Set<UInt32> = []
     private(set) var runningCount = 0
@@ -149,6 +152,7 @@ package struct RenderBook: Sendable {
         let line = isRecalled ? 1 : 0
         patternOf[number] = (place, line)
         isUnsettled = true
+        if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
         patterns[place].pageCount += 1
         if reasons.isEmpty {
             patterns[place].lines[line].others.append(number)
@@ -229,10 +233,13 @@ package struct RenderBook: Sendable {
         if let late = again.popLast() {
             number = late
         } else {
-            guard let (place, line) = due,
+            guard mayBeDue, let (place, line) = due,
                 let first = patterns[place].lines[line].own.popFirst()
                     ?? patterns[place].lines[line].others.popFirst()
-            else { return nil }
+            else {
+                mayBeDue = false
+                return nil
+            }
             number = first
         }
         runningCount += 1
@@ -244,14 +251,14 @@ package struct RenderBook: Sendable {
     }
 
     /// No page is rendered, and none is due.
-    var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && due == nil) }
+    var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && (!mayBeDue || due == nil)) }
 
     /// Pages that may be rendered were not.
     var isCut: Bool { isOn && (isUnsettled || !isIdle) }
 
     /// Everything else has come: a browser is answered at once now, and it is known which patterns have a reason.
     mutating func settle() {
-        isUnsettled = false
+        (isUnsettled, mayBeDue) = (false, true)
         if isNews { spreadReasons() }
         for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].isKnown {
             patterns[place].isReleased = true
@@ -297,6 +304,7 @@ package struct RenderBook: Sendable {
     /// - Parameter waitsForMore: what it asked for had not come when its time was over: it is shown once more.
     mutating func rendered(_ number: UInt32, _ found: Found, isWhole: Bool, waitsForMore: Bool) {
         runningCount -= 1
+        mayBeDue = true
         guard let (place, line) = patternOf[number] else { return }
         let host = patterns[place].host
         patterns[place].lines[line].runningCount -= 1
