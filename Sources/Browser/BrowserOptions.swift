@@ -21,11 +21,11 @@ package struct BrowserError: Error, Sendable, CustomStringConvertible {
 package enum BrowserProgram {
     /// Where a Chromium or Chrome is: what the environment's LARDER_CHROMIUM says, which may be empty for
     /// none, else the first that is installed.
-    package static func find() -> String? {
+    package static func find(forWindow: Bool = false) -> String? {
         if let named = getenv("LARDER_CHROMIUM").map({ String(cString: $0) }) {
             return named.isEmpty ? nil : named
         }
-        return installed()
+        return installed(forWindow: forWindow)
     }
 
     /// The first known name on the PATH and in /usr/bin, whatever the environment says.
@@ -51,14 +51,15 @@ package enum BrowserProgram {
 
 /// How a browser is started.
 ///
-/// It asks nothing of the network but through each page's own proxy: names do not resolve, the proxy of
-/// whatever has none of its own refuses, and what a browser does by itself is off.
+/// Unless it is told otherwise, it asks nothing of the network but through each page's own proxy: names do not
+/// resolve, the proxy of whatever has none of its own refuses, and what a browser does by itself is off.
 package struct BrowserOptions: Sendable {
     package var executable: String
     /// Base64 of the SHA-256 of public keys whose certificates are trusted, whatever they say.
     package var keyDigests: [String] = []
     /// False opens a window that a person uses, for a login.
     package var isHeadless = true
+    package var reach = Reach.loopback
     /// A folder that stays; nil for one that is removed at the end.
     package var profile: String?
     /// Where the temporary folder is made; nil where TMPDIR says.
@@ -67,6 +68,35 @@ package struct BrowserOptions: Sendable {
     package var scriptMegabytes = 512
     /// For measurements: the last of two that contradict each other counts.
     package var furtherArguments: [String] = []
+
+    package enum Reach: Sendable {
+        /// Pages without a proxy of their own reach this machine alone.
+        case loopback
+        /// All servers, as a person's own browser does.
+        ///
+        /// - Parameters:
+        ///   - proxy: `http://`, `socks5://`...; nil for what the environment says.
+        ///   - hosts: where names lead: `MAP example.com:443 127.0.0.1:8443`.
+        ///   - isInsecure: any certificate will do.
+        case network(proxy: String?, hosts: [String], isInsecure: Bool)
+
+        var arguments: [String] {
+            switch self {
+            case .loopback:
+                // Nothing but loopback has an address, and nobody listens at the port "discard". A page without
+                // a proxy of its own thus reaches loopback, which the default rules except.
+                return [
+                    "--host-resolver-rules=MAP * ~NOTFOUND"
+                        + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
+                    "--proxy-server=http://127.0.0.1:9",
+                ]
+            case .network(let proxy, let hosts, let isInsecure):
+                return (proxy.map { ["--proxy-server=\($0)"] } ?? [])
+                    + (hosts.isEmpty ? [] : ["--host-resolver-rules=" + hosts.joined(separator: ", ")])
+                    + (isInsecure ? ["--ignore-certificate-errors"] : [])
+            }
+        }
+    }
 
     package init(executable: String) {
         self.executable = executable
@@ -77,6 +107,7 @@ package struct BrowserOptions: Sendable {
         arguments.append("--user-data-dir=\(profile)")
         arguments.append("--disable-features=" + Self.unwanted.joined(separator: ","))
         arguments.append("--js-flags=--max-old-space-size=\(scriptMegabytes)")
+        arguments += reach.arguments
         if isHeadless { arguments += Self.headless }
         if !isSandboxed { arguments.append("--no-sandbox") }
         if !keyDigests.isEmpty {
@@ -95,12 +126,7 @@ package struct BrowserOptions: Sendable {
     }
 
     private static let always = [
-        "--remote-debugging-pipe", "--no-startup-window",
-        // Nothing but loopback has an address, and nobody listens at the port "discard". A page without a
-        // proxy of its own thus reaches loopback, which the default rules except.
-        "--host-resolver-rules=MAP * ~NOTFOUND"
-            + " , EXCLUDE localhost, EXCLUDE *.localhost, EXCLUDE 127.0.0.1, EXCLUDE [::1]",
-        "--proxy-server=http://127.0.0.1:9", "--disable-quic",
+        "--remote-debugging-pipe", "--no-startup-window", "--disable-quic",
         "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
         // Whatever a fresh browser would do of itself.
         "--no-first-run", "--no-default-browser-check", "--no-service-autorun", "--no-pings",

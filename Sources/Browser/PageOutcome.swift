@@ -30,6 +30,8 @@ package struct PageOutcome: Sendable {
     /// What it did that nobody wanted, each kind once.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
+    /// What the profile has, of pages that a person was shown.
+    package var cookies: [BrowserCookie] = []
 
     package static let linkLimit = 10_000
     package static let requestLimit = 5_000
@@ -37,6 +39,27 @@ package struct PageOutcome: Sendable {
     package init(ending: Ending, address: String) {
         self.ending = ending
         self.address = address
+    }
+}
+
+/// A cookie that a browser keeps.
+package struct BrowserCookie: Sendable, Equatable {
+    package var name: String
+    package var value: String
+    /// With a dot before it where it is for the hosts below too.
+    package var domain: String
+    package var path: String
+    /// In seconds since 1970; nil for one that ends with the session.
+    package var expires: Int?
+    package var isSecure = false
+    package var isHTTPOnly = false
+
+    package init(_ name: String, _ value: String, domain: String, path: String = "/", expires: Int? = nil) {
+        self.name = name
+        self.value = value
+        self.domain = domain
+        self.path = path
+        self.expires = expires
     }
 }
 

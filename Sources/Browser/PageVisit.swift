@@ -71,8 +71,8 @@ package struct PageVisit: Sendable {
     package var limit: Duration = .seconds(20)
     /// Links that say nofollow, ugc or sponsored are none.
     package var leavesMarkedLinks = false
-    /// It is for a person, in a window: nothing is answered or stopped for him, and the page ends when he
-    /// closes it, or at its limit.
+    /// It is for a person, in a window: nothing is answered or stopped for him, it has what the browser's own
+    /// profile has, and ends when he closes it, or at its limit. The outcome has the profile's cookies.
     package var staysOpen = false
     package var wantsText = false
     package var wantsPicture = false

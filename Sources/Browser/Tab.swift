@@ -22,7 +22,7 @@ struct Tab: Sendable {
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
         case world, step, picture, probe
-        case disposal
+        case cookies, disposal
     }
 
     private struct Awaited: Sendable {
@@ -60,6 +60,8 @@ struct Tab: Sendable {
         /// A page that has said nothing for so long is asked whether it can.
         static let silence = Duration.seconds(2)
         static let disposal = Duration.seconds(2)
+        /// How often a person's cookies are read: when he closes the browser, nobody can be asked any more.
+        static let cookies = Duration.seconds(1)
         /// What a further view of a document may take beside.
         static let route = Duration.seconds(1)
     }
@@ -106,6 +108,9 @@ struct Tab: Sendable {
     private var isHurried = false
     private var isCurtailed = false
 
+    /// When a person's cookies were asked for.
+    private var cookieTime: Duration?
+
     private var record = RequestRecord()
     private var notices = NoticeRecord()
     private var seen: Set<String> = []
@@ -126,6 +131,10 @@ struct Tab: Sendable {
         steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
         if steps.last != .look { steps.append(.lookAgain) }
 
+        if visit.staysOpen {
+            ask(Command("Target.getBrowserContexts"), .context, until: now + Patience.browser)
+            return
+        }
         var parameters: JSONMembers = ["disposeOnDetach": true]
         if let proxy = visit.proxy {
             parameters = parameters + ["proxyServer": proxy, "proxyBypassList": "<-loopback>"]
@@ -160,6 +169,7 @@ struct Tab: Sendable {
             finishStep(now)
         case .probe:
             if isCurtailed { perform(now) }
+        case .cookies: takeCookies(reply, now)
         case .disposal: giveOutcome(now)
         }
         go(now)
@@ -188,6 +198,7 @@ struct Tab: Sendable {
         if stage != .closing, !isHurried, let limit { times.append(limit) }
         if let quietTime { times.append(quietTime) }
         if let probeTime { times.append(probeTime) }
+        if let nextCookieTime { times.append(nextCookieTime) }
         return times.min()
     }
 
@@ -200,29 +211,35 @@ struct Tab: Sendable {
         if let probeTime, probeTime <= now, let session {
             ask(Command("Runtime.evaluate", session, ["expression": "0"]), .probe, until: now + visit.stall)
         }
+        if let nextCookieTime, nextCookieTime <= now { askForCookies(now) }
         go(now)
     }
 
     /// The browser is no more, or is not wanted any more.
     mutating func abandon(_ why: String, now: Duration) {
         guard stage != .over else { return }
-        if stage != .closing { outcome.ending = .failed(why) }
+        // A person closes all of it.
+        let isClosed = visit.staysOpen && hasCommitted
+        if stage != .closing, !isClosed { outcome.ending = .failed(why) }
         giveOutcome(now)
     }
 
     // MARK: - The start
 
     private mutating func takeContext(_ reply: Reply, _ now: Duration) {
-        guard let context = reply["browserContextId"]?.string else {
+        let name = visit.staysOpen ? "defaultBrowserContextId" : "browserContextId"
+        guard let context = reply[name]?.string else {
             if case .refusal(let why) = reply { return end(.failed("no tab was opened: \(why)"), now) }
             return end(.failed("no tab was opened"), now)
         }
         self.context = context
         actions.append(.ownContext(context))
         let here: JSONMembers = ["browserContextId": context]
-        post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
-        // Whatever is not granted here is refused.
-        post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
+        if !visit.staysOpen {
+            post("Browser.setDownloadBehavior", nil, here + ["behavior": "deny", "eventsEnabled": true])
+            // Whatever is not granted here is refused.
+            post("Browser.grantPermissions", nil, here + ["permissions": [String]()])
+        }
         let size = visit.viewports.first ?? Viewport(width: 1280, height: 900)
         let place: JSONMembers = ["url": "about:blank", "width": size.width, "height": size.height]
         ask(Command("Target.createTarget", nil, here + place), .target, until: now + Patience.browser)
@@ -457,6 +474,7 @@ struct Tab: Sendable {
         case .navigation: end(.outOfTime, now)
         case .world, .step, .picture, .probe:
             if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
+        case .cookies: if stage == .closing { giveOutcome(now) }
         case .disposal: giveOutcome(now)
         }
     }
@@ -664,9 +682,30 @@ struct Tab: Sendable {
         stage = .closing
         awaited.removeAll()
         guard let context else { return giveOutcome(now) }
+        if visit.staysOpen { return askForCookies(now) }
         // No script is asked whether it may be left.
         let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
         ask(command, .disposal, until: now + Patience.disposal)
+    }
+
+    // MARK: - A person's cookies
+
+    private var nextCookieTime: Duration? {
+        guard visit.staysOpen, hasCommitted, stage != .closing, stage != .over,
+            !awaited.values.contains(where: { $0.purpose == .cookies })
+        else { return nil }
+        return cookieTime.map { $0 + Patience.cookies } ?? .zero
+    }
+
+    private mutating func askForCookies(_ now: Duration) {
+        cookieTime = now
+        let command = Command("Storage.getCookies", nil, ["browserContextId": IfAny(context)])
+        ask(command, .cookies, until: now + Patience.disposal)
+    }
+
+    private mutating func takeCookies(_ reply: Reply, _ now: Duration) {
+        if let cookies = reply["cookies"]?.array { outcome.cookies = cookies.compactMap(BrowserCookie.init) }
+        if stage == .closing { giveOutcome(now) }
     }
 
     private mutating func giveOutcome(_ now: Duration) {
@@ -686,5 +725,18 @@ struct Tab: Sendable {
 
     private mutating func post(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
         actions.append(.send(Command(method, session, parameters), number: nil))
+    }
+}
+
+extension BrowserCookie {
+    /// As the browser tells of one.
+    fileprivate init?(_ json: JSONValue) {
+        guard let name = json["name"]?.string, let value = json["value"]?.string,
+            let domain = json["domain"]?.string, let path = json["path"]?.string
+        else { return nil }
+        self.init(name, value, domain: domain, path: path)
+        if json["session"]?.bool != true { expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) } }
+        isSecure = json["secure"]?.bool ?? false
+        isHTTPOnly = json["httpOnly"]?.bool ?? false
     }
 }

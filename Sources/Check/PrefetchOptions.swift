@@ -49,6 +49,9 @@ extension CrawlPlan {
     ) throws(LarderError) {
         self.init(site: site.href, start: start, folder: folder, userAgent: Product.userAgent)
         fetch = try options.network.options(for: start, spoolFolder: folder.incoming)
+        if fetch.cookies == nil {
+            fetch.cookies = CookieOptions(login: folder.login(of: StoreFolder.loginName(of: site)))
+        }
         sitePlan = options.plan
         patience = options.patience
         for sitemap in options.plan.sitemaps { sitemaps.append(try WebURL.start(sitemap)) }
@@ -66,6 +69,16 @@ extension CrawlPlan {
         policy = options.policy
         if options.plan.render?.mode != .never { rendering = try options.rendering?(options, options.plan, folder) }
         (progress, fetched, willStore) = (options.progress, options.fetched, options.willStore)
+    }
+}
+
+extension CookieOptions {
+    /// Those of who signed in with a browser, and what they become on the way; nil where nobody did.
+    fileprivate init?(login: StoreFolder.Login?) {
+        guard let login else { return nil }
+        self.init(load: [login.path], save: login.path)
+        savesSessionCookies = true
+        site = login.site
     }
 }
 

@@ -80,10 +80,11 @@ package final class Crawl {
             let manners = plan.sitePlan.manners
             let (productToken, willStore) = (plan.productToken, plan.willStore)
             let waker = loop.waker
+            let steadySince = plan.sitePlan.render?.isSteady == true ? Self.secondsSinceEpoch() : nil
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
                     folder, writes: writes, rules: rules, manners: manners, productToken: productToken,
-                    willStore: willStore)
+                    willStore: willStore, steadySince: steadySince)
             } wake: {
                 waker.wake()
             }

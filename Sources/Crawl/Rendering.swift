@@ -16,6 +16,11 @@ public struct RenderSettings: Sendable, Equatable {
     public var isDeep = false
     /// It is seen in dark colours too.
     public var seesDark = false
+    /// A picture of each page is kept, to be compared with when it is shown offline.
+    public var takesPictures = false
+    /// Pages have the time and the chance of the visit that fetched them, while they are rendered and whenever they are
+    /// served.
+    public var isSteady = false
     /// What one page may take.
     public var limit = Duration.seconds(20)
     /// Scripts that run in pages once they have come to rest.
@@ -40,6 +45,8 @@ public struct RenderSettings: Sendable, Equatable {
         viewports = json["viewports"]?.array?.compactMap(\.string) ?? []
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
+        takesPictures = json["pictures"]?.bool ?? false
+        isSteady = json["steady"]?.bool ?? false
         limit = json["seconds"]?.int.map { .seconds($0) } ?? limit
         scripts =
             json["scripts"]?.array?.compactMap { script in
@@ -56,6 +63,7 @@ extension RenderSettings: JSONObject {
             "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
             "viewports": IfAny(viewports), "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
+            "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(isSteady ? true : nil),
             "seconds": IfAny(limit == usual.limit ? nil : Int(limit / .seconds(1))),
             "scripts": IfAny(scripts.map { ["pages": IfAny($0.pages), "text": $0.text] as JSONMembers }),
         ]
@@ -111,6 +119,8 @@ package struct RenderedPage: Sendable {
     package var links: [WebURL] = []
     /// Its words.
     package var text: String?
+    /// As a PNG.
+    package var picture: [UInt8]?
     /// What it asked for and was given at once.
     package var given: [WebURL] = []
     /// What it did that is no part of showing it, and how often.
@@ -224,7 +234,11 @@ extension Crawl {
         self.rendering = rendering
         let door = rendering.door
         let isBrief = frontier.rendering.isRestless(number)
-        renderer.render(number, at: frontier.url(number), isBrief: isBrief) { door.tell(number, $0) }
+        let url = frontier.url(number)
+        // Whoever shows it reads in the store what is held of it.
+        try storing { () throws(StoreError) in
+            try writes.afterCommit { renderer.render(number, at: url, isBrief: isBrief) { door.tell(number, $0) } }
+        }
     }
 
     /// Takes in what shown pages ask for, and what came of them.
@@ -349,7 +363,12 @@ extension Crawl {
         guard var asked = rendering?.shown.removeValue(forKey: page)?.asked else { return }
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
-        if rendered.ending == .complete, let text = rendered.text { try keep(shown: text, on: page) }
+        if rendered.ending == .complete {
+            if let text = rendered.text {
+                try keep(Array(text.utf8), "text/plain; charset=utf-8", as: .shown, of: page)
+            }
+            if let picture = rendered.picture { try keep(picture, "image/png", as: .pictured, of: page) }
+        }
         report.rendering.add(rendered, of: frontier.url(page))
         if report.rendering.browser == nil { report.rendering.browser = rendering?.renderer?.version }
         let result = Frontier.Rendered(
@@ -363,19 +382,21 @@ extension Crawl {
         }
     }
 
-    /// What a person reads on the page: to be compared with, when it is shown offline.
-    private func keep(shown text: String, on page: UInt32) throws(CrawlError) {
+    /// What a person reads and sees on the page: to be compared with, when it is shown offline.
+    private func keep(
+        _ bytes: [UInt8], _ type: String, as key: RequestKey, of page: UInt32
+    ) throws(CrawlError) {
         try storing { () throws(StoreError) in
             let body = try NewBody(
-                .bytes(Array(text.utf8)), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
+                .bytes(bytes), form: BodyFormat.opaque.name, links: LinkTable().encoded(),
                 in: plan.folder)
             var new = NewResponse(
                 href: frontier.url(page).href, referrer: nil, status: 200, role: Frontier.Role.guide.rawValue,
-                fields: "Content-Type: text/plain; charset=utf-8\r\n", fetched: Self.secondsSinceEpoch(),
+                fields: "Content-Type: \(type)\r\n", fetched: Self.secondsSinceEpoch(),
                 body: .new(body))
             new.number = page
-            new.request = .shown
-            new.type = "text/plain"
+            new.request = key
+            new.type = MediaType(type)?.essence
             try writes.addWithoutWaiting(new)
         }
     }

@@ -18,10 +18,12 @@ final class ScanWorker {
     private let manners: PageManners
     private let productToken: String
     private let willStore: WillStore?
+    /// The time that documents have from now on, if they are steady.
+    private let steadySince: Int64?
 
     init(
         _ folder: StoreFolder, writes: WriteQueue, rules: CacheRules, manners: PageManners,
-        productToken: String?, willStore: WillStore?
+        productToken: String?, willStore: WillStore?, steadySince: Int64?
     ) {
         self.folder = folder
         self.writes = writes
@@ -29,6 +31,7 @@ final class ScanWorker {
         self.manners = manners
         self.productToken = productToken ?? ""
         self.willStore = willStore
+        self.steadySince = steadySince
     }
 
     func run(_ job: ScanJob) -> ScanResult {
@@ -79,6 +82,10 @@ final class ScanWorker {
             return response.body.discard()
         }
         body.md5 = measured?.digest(.md5)
+        response.fields.remove(SteadyTime.fieldName)
+        if let steadySince, response.fields.contentType?.isHTML == true {
+            response.fields.set(SteadyTime.fieldName, String(steadySince))
+        }
         var new = NewResponse(
             href: job.url.href, referrer: job.referrer, status: response.status, role: job.role.rawValue,
             fields: response.fields.block, fetched: job.time, body: .new(body))

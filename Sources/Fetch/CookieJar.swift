@@ -29,7 +29,7 @@ final class CookieJar {
             try WholeFile.read(path, atMost: Self.mostBytes)
         }
         for (number, line) in bytes.split(separator: 0x0A, omittingEmptySubsequences: false).enumerated() {
-            guard let cookie = try Self.cookie(line, "\(path):\(number + 1)") else { continue }
+            guard let cookie = try Self.cookie(line, "\(path):\(number + 1)"), isWanted(cookie) else { continue }
             try larder_curl_set_text(handle, CURLOPT_COOKIELIST, cookie).check()
         }
     }
@@ -48,6 +48,12 @@ final class CookieJar {
         return String(decoding: line, as: UTF8.self)
     }
 
+    private func isWanted(_ line: String) -> Bool {
+        guard let site = options.site else { return true }
+        let domain = line.prefix { $0 != "\t" }.trimmingPrefix("#HttpOnly_").trimmingPrefix(".")
+        return domain == site || domain.hasSuffix("." + site)
+    }
+
     func save() throws(FetchFailure) {
         guard let path = options.save else { return }
         var list: UnsafeMutablePointer<curl_slist>?
@@ -61,7 +67,7 @@ final class CookieJar {
             // The fifth column is when it ends; 0 stands for the end of the session.
             let isOfSession =
                 line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
-            if !isOfSession || options.savesSessionCookies { lines.append(line) }
+            if !isOfSession || options.savesSessionCookies, isWanted(line) { lines.append(line) }
         }
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
         try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
@@ -76,6 +82,8 @@ package struct CookieOptions: Sendable {
     package var save: String?
     /// Cookies without a date end with the run, unless they are saved too.
     package var savesSessionCookies = false
+    /// The only registrable domain whose cookies are loaded and saved; nil for all.
+    package var site: String?
 
     /// They are those of a visit that nobody gave any to: they last as long as the loop, and tell servers
     /// nothing of who asks.

@@ -86,6 +86,16 @@ extension NetworkOptions {
         return options
     }
 
+    /// Where names lead, as Chromium's `--host-resolver-rules` has it.
+    package func browserHostRules() throws(NetworkMistake) -> [String] {
+        try resolve.map { (text) throws(NetworkMistake) in
+            guard let address = HostAddress(text) else {
+                throw NetworkMistake("\"\(text)\" is no address: write it like example.com:443:127.0.0.1")
+            }
+            return address.browserRule
+        }
+    }
+
     /// `Name: value`, with a host or an origin before it where it is for one alone.
     private func add(_ header: String, to fields: inout HostFields) throws(NetworkMistake) {
         let words = header.split(separator: " ", maxSplits: 1)

@@ -171,6 +171,12 @@ package struct HostAddress: Sendable, Equatable {
         self.init(host: parts[0].lowercased(), port: port, addresses: addresses)
     }
 
+    /// As Chromium takes it, which has one address for a name.
+    var browserRule: String {
+        let address = addresses.first?.description ?? "~NOTFOUND"
+        return "MAP \(host):\(port) " + (address.contains(":") ? "[\(address)]" : address)
+    }
+
     /// As libcurl takes it.
     var text: String { "\(host):\(port):" + addresses.map(\.description).joined(separator: ",") }
 }

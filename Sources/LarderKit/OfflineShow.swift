@@ -20,6 +20,8 @@ struct OfflineShow {
         let url: WebURL
         /// Its words when it was prefetched; nil where no browser showed it then.
         let text: String?
+        /// How it looked.
+        let picture: [UInt8]?
     }
 
     private struct Shown: Sendable {
@@ -32,7 +34,8 @@ struct OfflineShow {
         self.larder = larder
         program = try BrowserProgram.needed(options.browser)
         tabs = options.tabs ?? Machine.usualTabs
-        var (held, texts, origins): ([WebURL], [String: StoredResponse], Set<String>) = ([], [:], [])
+        var (held, origins): ([WebURL], Set<String>) = ([], [])
+        var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder)
             let visit = try reader.sites().first { $0.name == site }?.published ?? 0
@@ -41,6 +44,8 @@ struct OfflineShow {
                 origins.insert(url.origin)
                 if response.request == .shown {
                     texts[response.href] = response
+                } else if response.request == .pictured {
+                    pictures[response.href] = response
                 } else if response.request == .get, response.role == 0, response.status == 200,
                     response.type == "text/html" || response.type == "application/xhtml+xml"
                 {
@@ -49,10 +54,12 @@ struct OfflineShow {
             }
             var pages: [Page] = []
             for url in Self.sample(held, options.pages) {
-                let body = try texts[url.href]?.body.flatMap { (body) throws(StoreError) in
-                    try reader.content(of: body)?.load()
+                func bytes(_ response: StoredResponse?) throws(StoreError) -> [UInt8]? {
+                    guard let body = response?.body else { return nil }
+                    return try reader.content(of: body)?.load()
                 }
-                pages.append(Page(url: url, text: body.map { String(decoding: $0, as: UTF8.self) }))
+                let text = try bytes(texts[url.href]).map { String(decoding: $0, as: UTF8.self) }
+                pages.append(Page(url: url, text: text, picture: try bytes(pictures[url.href])))
             }
             self.pages = pages
         } catch {
@@ -101,7 +108,10 @@ struct OfflineShow {
         }
         let words = pages.count { $0.text != nil }
         let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
-        return report.adding(items, ["\(opened), \(words) compared by their words"])
+        let seen = pages.count { $0.picture != nil }
+        return report.adding(
+            items,
+            ["\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")])
     }
 
     /// In the order of the pages.
@@ -118,6 +128,7 @@ struct OfflineShow {
                 let (number, page) = (begun, pages[begun])
                 var visit = PageVisit(url: service.address(of: page.url.href) ?? page.url.href)
                 visit.wantsText = page.text != nil
+                visit.wantsPicture = page.picture != nil
                 browser.open(visit) { outcome in
                     outcomes.change { $0[number] = Shown(page: page, outcome: outcome) }
                 }
@@ -151,8 +162,13 @@ struct OfflineShow {
         }
         switch shown.outcome.ending {
         case .complete:
-            guard let then = shown.page.text, let now = shown.outcome.text, then != now else { break }
-            items.append(.init(url: page, .unverifiable, "a browser shows other words than when it was prefetched"))
+            if let then = shown.page.text, let now = shown.outcome.text, then != now {
+                let why = "a browser shows other words than when it was prefetched"
+                items.append(.init(url: page, .unverifiable, why))
+            } else if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
+                let why = "a browser shows another picture than when it was prefetched"
+                items.append(.init(url: page, .unverifiable, why))
+            }
         case .outOfTime: items.append(.init(url: page, .unverifiable, "it does not come to rest in a browser"))
         case .hung: items.append(.init(url: page, .unverifiable, "its scripts never pause in a browser"))
         case .crashed: items.append(.init(url: page, .unverifiable, "it crashes a browser"))

@@ -43,8 +43,9 @@ extension BrowserProgram {
     static func isNamedOrFound(_ name: String?) -> Bool { name.map { !$0.isEmpty } ?? (find() != nil) }
 
     /// The one that is named, else the first that is found.
-    static func needed(_ name: String?) throws(LarderError) -> String {
-        guard let program = name.map({ $0.isEmpty ? nil : $0 }) ?? find() else {
+    static func needed(_ name: String?, forWindow: Bool = false) throws(LarderError) -> String {
+        let found = name.map { $0.isEmpty ? nil : $0 } ?? find(forWindow: forWindow)
+        guard let program = found else {
             throw LarderError(
                 .input, "no Chromium or Chrome is found to show pages with; install one, or say where it is",
                 remedy: .browser)
@@ -96,6 +97,7 @@ private struct RenderManner: Sendable {
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.wantsText = true
+        visit.wantsPicture = settings.takesPictures
         visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
         return visit
@@ -108,6 +110,7 @@ private final class BrowserRenderer: PageRenderer {
     private let browser: Browser
     private let manner: RenderManner
     private let security: TLSServer
+    private let reader: Mutex<StoreReader>
     /// Those that no page uses.
     private let idle = Mutex<(proxies: [PageProxy], isClosed: Bool)>(([], false))
 
@@ -121,6 +124,11 @@ private final class BrowserRenderer: PageRenderer {
             let authority = try Authority.open(in: authorityFolder)
             options.keyDigests = [authority.keyDigest]
             security = try TLSServer(authority)
+        } catch {
+            throw RenderFailure(error.description)
+        }
+        do throws(StoreError) {
+            reader = Mutex(try StoreReader(door.folder))
         } catch {
             throw RenderFailure(error.description)
         }
@@ -139,7 +147,9 @@ private final class BrowserRenderer: PageRenderer {
             return done(failed)
         }
         proxy.begin(page, at: url)
-        browser.open(manner.visit(to: url, by: proxy.address, isBrief: isBrief)) { [self] outcome in
+        var visit = manner.visit(to: url, by: proxy.address, isBrief: isBrief)
+        if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
+        browser.open(visit) { [self] outcome in
             var rendered = RenderedPage(outcome)
             rendered.given = proxy.end().compactMap { WebURL($0) }
             let isClosed = idle.withLock { idle in
@@ -149,6 +159,13 @@ private final class BrowserRenderer: PageRenderer {
             if isClosed { proxy.stop() }
             done(rendered)
         }
+    }
+
+    /// Nil for a page that is not steady, or that cannot be read, of which its proxy tells.
+    private func steadySince(_ url: WebURL) -> Int? {
+        guard manner.settings.isSteady else { return nil }
+        let stored = reader.withLock { reader in try? reader.response(for: url.key.href, ofVisit: door.visit) }
+        return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }
 
     private func takeProxy() throws(ServerError) -> PageProxy {
@@ -181,6 +198,7 @@ extension RenderedPage {
             detail = why
         }
         text = outcome.text
+        picture = outcome.picture
         links = outcome.links.compactMap { WebURL($0) }
         for notice in outcome.notices { notices[notice.kind.rawValue, default: 0] += notice.count }
     }

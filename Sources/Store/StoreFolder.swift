@@ -60,7 +60,7 @@ package struct StoreFolder: Sendable, Equatable {
     ///
     /// A folder that holds other things too is more than a store's: only what is the store's in it is closed.
     func tighten() {
-        let parts = [packs, bodies, incoming, partials, quarantine, locks, journal] + databaseFiles
+        let parts = [packs, bodies, incoming, partials, quarantine, locks, journal, loginFolder] + databaseFiles
         for part in parts { Self.tighten(part) }
         if Self.names(in: path).allSatisfy({ parts.contains(path + "/" + $0) }) { Self.tighten(path) }
     }

@@ -193,7 +193,8 @@ extension Arguments {
     /// Nil when nothing is said of it.
     private func renderSettings() throws(UsageError) -> RenderSettings? {
         let said: [Option] = [
-            .render, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript, .viewport,
+            .render, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript, .renderPictures,
+            .viewport, .steady,
         ]
         guard said.contains(where: has) else { return nil }
         var settings = RenderSettings()
@@ -202,7 +203,11 @@ extension Arguments {
         settings.limit = try time(.renderTime) ?? settings.limit
         settings.isDeep = has(.renderDeep)
         settings.seesDark = has(.renderDark)
-        settings.viewports = text(.viewport)?.split(separator: ",").map { String($0) } ?? []
+        settings.takesPictures = has(.renderPictures)
+        settings.isSteady = has(.steady)
+        if let list = text(.viewport) {
+            settings.viewports = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0) }
+        }
         for value in texts(.renderScript) { settings.scripts.append(try renderScript(value)) }
         return settings
     }

@@ -154,6 +154,27 @@ struct CommandEntry: Sendable {
                 """
             ], run: AuthorityCommand.run),
         CommandEntry(
+            name: "login", operands: "[URL]", operandCount: 0...1,
+            summary: "sign in to a site in a browser's window, and keep its cookies for prefetches",
+            examples: ["larder login https://wiki.example.com/", "larder login"],
+            options: Option.login,
+            notes: [
+                """
+                The window has a profile of the larder's own. When it is closed, the cookies of the site are kept in the larder,
+                where nobody else may read them; each prefetch and update of the site sends them, keeps what they become, and
+                marks what they brought as private. Without an URL it lists the sites where the larder is signed in.
+                """
+            ], run: LoginCommand.run),
+        CommandEntry(
+            name: "logout", operands: "SITE", operandCount: 1...1,
+            summary: "forget the cookies of a site",
+            examples: ["larder logout wiki.example.com"],
+            options: [.store, .json, .quiet],
+            notes: [
+                "What was fetched with them stays, and stays private. The last one takes the browser's profile along."
+            ],
+            run: LogoutCommand.run),
+        CommandEntry(
             name: "misses", operands: "", operandCount: 0...0,
             summary: "list what was asked of the server and is not held",
             examples: ["larder misses", "larder misses --json", "larder misses --clear"],
@@ -412,7 +433,7 @@ extension CommandEntry {
         private var names: [String] {
             switch self {
             case .first: ["prefetch", "preload", "update", "serve", "open", "status"]
-            case .stock: ["plan", "explain", "misses", "schedule"]
+            case .stock: ["login", "logout", "plan", "explain", "misses", "schedule"]
             case .read: ["list", "show", "cat", "visits", "diff", "rollback", "sites"]
             case .bundles: ["check", "manifest"]
             case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck"]

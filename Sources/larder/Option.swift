@@ -158,7 +158,7 @@ extension Option {
     ]
     static let renderOptions: [Option] = [
         .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
-        .viewport,
+        .renderPictures, .steady, .viewport,
     ]
     static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
@@ -224,6 +224,17 @@ extension Option {
         name: "--viewport", value: "LIST",
         help: "how large the page is seen, and how else for a moment: 1280x900,390x844@3", standard: "1280x900",
         group: .rendering)
+
+    static let renderPictures = Option(
+        name: "--render-pictures", value: nil,
+        help: "keep a picture of each page that is shown, which check --offline --render compares",
+        standard: nil, group: .rendering)
+    static let steady = Option(
+        name: "--steady", value: nil,
+        help:
+            "show pages the time and the chance of this visit, now and whenever they are served, so that scripts make "
+            + "the same addresses of them",
+        standard: nil, group: .rendering)
 
     static let manifest = Option(
         name: "--manifest", value: nil, help: "what is named is a manifest, whatever it is called",
@@ -453,6 +464,7 @@ extension Option {
     static let record: [Option] = [.store, .policy.otherwise("protocol")] + ofProxy
     static let replay: [Option] = [.store] + ofProxy.filter { ![.into, .maxSize].contains($0) }
     static let authority: [Option] = [.store, .pem, .json]
+    static let login: [Option] = [.store, .browser.in(.general), .json, .quiet, .proxy, .resolve, .insecure]
 }
 
 /// What `check` and `manifest` understand beside what others do.

@@ -80,7 +80,11 @@ private struct Play {
     // MARK: - Scenes
 
     mutating func start() throws {
-        try reply("Target.createBrowserContext", #"{"browserContextId":"C"}"#)
+        if tab.visit.staysOpen {
+            try reply("Target.getBrowserContexts", #"{"browserContextIds":[],"defaultBrowserContextId":"C"}"#)
+        } else {
+            try reply("Target.createBrowserContext", #"{"browserContextId":"C"}"#)
+        }
         try attach("S", "T", "page", from: nil)
         try reply("Target.createTarget", #"{"targetId":"T"}"#)
     }
@@ -403,11 +407,37 @@ private struct Play {
         try play.open()
         try play.event("Page.javascriptDialogOpening", #"{"type":"confirm","message":"Well?"}"#)
         play.pass(.seconds(300))
+        play.commands = []
         try play.attach("P", "T9", "page", from: nil)
         #expect(play.takeNames() == ["Runtime.runIfWaitingForDebugger"])
         try play.event("Target.detachedFromTarget", #"{"sessionId":"S"}"#, session: nil)
-        try play.reply("Target.disposeBrowserContext")
+        try play.reply("Storage.getCookies", cookies("after"))
         #expect(play.outcomes.map(\.ending) == [.complete])
+        #expect(play.outcomes.first?.cookies.map(\.value) == ["after"])
+    }
+
+    private func cookies(_ value: String) -> String {
+        """
+        {"cookies":[{"name":"a","value":"\(value)","domain":".a.test","path":"/","expires":-1,"session":true,
+        "httpOnly":true,"secure":false},{"name":"broken"}]}
+        """
+    }
+
+    @Test func `who closes the whole browser leaves the cookies that he had`() throws {
+        var play = Play {
+            $0.staysOpen = true
+            $0.limit = .seconds(600)
+        }
+        try play.open()
+        play.pass(.zero)
+        try play.reply("Storage.getCookies", cookies("before"))
+        play.pass(.milliseconds(1500))
+        play.tab.abandon("the browser has ended", now: play.now)
+        play.drain()
+        #expect(play.outcomes.map(\.ending) == [.complete])
+        var cookie = BrowserCookie("a", "before", domain: ".a.test")
+        cookie.isHTTPOnly = true
+        #expect(play.outcomes.first?.cookies == [cookie])
     }
 
     @Test func `a page that asks for too much is stopped`() throws {

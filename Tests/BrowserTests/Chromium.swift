@@ -19,7 +19,7 @@ final class Chromium {
     }
 
     /// The whole browser, as a person has it.
-    static let executable = BrowserProgram.installed(forWindow: true)
+    static let executable = BrowserProgram.installed()
     static var isInstalled: Bool { executable != nil }
 
     private let lease: ChromiumLease

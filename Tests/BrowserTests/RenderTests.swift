@@ -224,4 +224,59 @@ struct RenderTests {
             #expect(try looks(address, kind.clicks, browser) == before, "\(page)")
         }
     }
+
+    /// Twice, since what was given to the first look must not be the one address that the second asks for.
+    @Test func `addresses made of time and chance are the same again in a steady site, later too`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    const sign = [Math.floor(Date.now() / 3600000), String(new Date()).slice(0, 17),
+                      Math.random(), crypto.randomUUID(), crypto.getRandomValues(new Uint32Array(1))[0]];
+                    const isReal = new Date(2020, 1, 2) instanceof Date && new Date(0).getTime() === 0
+                      && Date.length === 7 && typeof Date() === 'string' && Math.random() !== Math.random();
+                    fetch(['', 'made', ...sign.map(encodeURIComponent)].join('/'))
+                      .then(r => r.text()).then(text => { app.textContent = text + ' ' + isReal })
+                    """)))
+        origin.otherwise { $0.target.hasPrefix("/made/") ? .file("made", type: "text/plain") : nil }
+        let folder = try TemporaryFolder()
+        let larder = larder(folder)
+        var options = options(.always)
+        options.plan.render?.isSteady = true
+        let report = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(report.isPublished)
+        #expect(origin.requests.count { $0.target.hasPrefix("/made/") } == 1)
+        #expect(try await larder.update([], options: self.options(.never)).first?.isPublished == true)
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let browser = try Chromium()
+        let address = try #require(service.address(of: origin.url("/")))
+        for _ in 1...2 { #expect(try looks(address, [], browser) == ["made true", ""]) }
+    }
+
+    @Test func `a check compares words and pictures with those that were there`() async throws {
+        let origin = try TestOrigin()
+        func page(_ colour: String) -> OriginAnswer {
+            .page(
+                Self.page(
+                    "app.textContent = 'here'; document.body.style.background = \(colour)", "<a href=/b>b</a><p id=app>"
+                ))
+        }
+        origin.on("/", page("'teal'"))
+        origin.on("/b", page("location.hostname.endsWith('.localhost') ? 'gold' : 'teal'"))
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.render?.takesPictures = true
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        var check = OfflineCheckOptions()
+        check.showing = OfflineCheckOptions.Showing()
+        check.showing?.browser = Chromium.executable
+        let report = try await larder.checkOffline(origin.base, options: check)
+        let told = report.items.filter { $0.verdict != .verified }
+        #expect(told.map(\.name) == [origin.url("/b")])
+        #expect(told.first?.finding.detail == "a browser shows another picture than when it was prefetched")
+    }
 }

@@ -91,6 +91,10 @@ import Web
                 origin.on("/old", .failure(404))
             }
             if name == "misses" { try miss() }
+            if name == "login" {
+                mkdir(home.file("s/logins"), 0o700)
+                try home.write("a.test\tFALSE\t/\tFALSE\t0\tname\tvalue\n", to: "s/logins/a.test.cookies")
+            }
             let ending = try run(sample.command)
             let isOfEvents = sample.command.contains("--progress")
             let documented = try (isOfEvents ? sample.text.split(separator: "\n").map(String.init) : [sample.text]).map

@@ -39,7 +39,8 @@ struct AnswerFields {
         if layout.isTransparent {
             // Of the body's length and part speaks who sends it.
             for field in stored.withoutConnectionFields.list
-            where !["content-length", "content-range", "set-cookie"].contains(field.name.lowercased()) {
+            where !["content-length", "content-range", "set-cookie", "larder-steady"].contains(field.name.lowercased())
+            {
                 fields.append((field.name, field.value))
             }
             return fields
@@ -176,7 +177,8 @@ struct AnswerFields {
             "access-control-allow-credentials", "referrer-policy", "cross-origin-opener-policy-report-only",
             "cross-origin-embedder-policy-report-only", "permissions-policy-report-only",
             "document-policy-report-only",
-            "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel", "speculation-rules",
+            "larder-steady", "expect-ct", "public-key-pins", "report-to", "reporting-endpoints", "nel",
+            "speculation-rules",
             "attribution-reporting-register-source", "attribution-reporting-register-trigger",
             "onion-location",
             "alt-svc", "clear-site-data", "set-cookie", "server-timing", "sourcemap", "x-sourcemap", "larder",
@@ -226,12 +228,13 @@ extension StoredBody {
     /// and by what its splice and its reading depend on.
     ///
     /// - Parameter shim: nil where pages do without; else whether a browser shows it.
-    func entityTag(type: String?, layout: OriginLayout, shim: Bool?) -> String {
+    func entityTag(type: String?, layout: OriginLayout, shim: Bool?, steadySince: Int? = nil) -> String {
         let digits = Array("0123456789abcdef".utf8)
         let digest = sha256.prefix(8).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
         let place = layout.root.map { "\n\(layout.authority ?? "") \($0.origins[0]) \(layout.folder)" } ?? ""
         // FNV-1a tells the few types and manners that one body may have apart.
-        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)".utf8.reduce(
+        let steady = steadySince.map { "\n\($0)" } ?? ""
+        let reading = "\(form)\n\(type ?? "")\n\(shim.map(String.init) ?? "")\(place)\(steady)".utf8.reduce(
             0x811c_9dc5 as UInt32
         ) {
             ($0 ^ UInt32($1)) &* 0x0100_0193

@@ -18,6 +18,7 @@ final class CopyRenderer {
     private lazy var scanner = LinkScanner()
     /// What was made is for such a use alone.
     private(set) var dependsOnUse = false
+    private var steadySince: Int?
 
     init(finder: CopyFinder, layout: OriginLayout, shim: Shim?, verifier: BodyVerifier, asked: HTTPFields) {
         self.finder = finder
@@ -36,6 +37,7 @@ final class CopyRenderer {
     func answer(
         _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
+        steadySince = SteadyTime.since(copy.fields)
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
@@ -50,7 +52,8 @@ final class CopyRenderer {
             isRootsWorker(copy.url)
             ? nil
             : body.entityTag(
-                type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown })
+                type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
+                steadySince: steadySince)
         let format = BodyFormat(form: body.form) ?? .opaque
         let sharing = copy.sharing
         if let bundle {
@@ -281,7 +284,8 @@ final class CopyRenderer {
                 guard let shim else { continue }
                 if mark.kind == .startIfShown { dependsOnUse = true }
                 guard mark.kind == .start || isShown else { continue }
-                changes.append(Patch.Change(mark.place..<mark.place, shim.tag(format, layout)))
+                let tag = shim.tag(format, layout, steadySince: steadySince)
+                changes.append(Patch.Change(mark.place..<mark.place, tag))
             }
         }
         return changes

@@ -18,7 +18,7 @@ struct Shim: Sendable {
 
     init(layout: OriginLayout) {
         // In a block, so that nothing of it has a name that the page's scripts could meet.
-        let script = Array("{\n\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
+        let script = Array("{\n\(Self.steady)\(Self.address(layout))\(ShimScript.text)\n}\n".utf8)
         // FNV-1a: it only has to change when the script does.
         let version = script.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3
@@ -32,11 +32,22 @@ struct Shim: Sendable {
     }
 
     /// Goes into documents. It is told where these have others shown.
-    func tag(_ format: BodyFormat, _ layout: OriginLayout) -> [UInt8] {
+    ///
+    /// - Parameter steadySince: for a steady page.
+    func tag(_ format: BodyFormat, _ layout: OriginLayout, steadySince: Int?) -> [UInt8] {
         let space = format.isXMLDocument ? " xmlns=\"http://www.w3.org/1999/xhtml\"" : ""
         let folder = layout.folder == RootOrigin.prefix ? "" : "&\(layout.folder)"
-        return Array("<script\(space) src=\"\(address)\(folder)\"></script>".utf8)
+        let steady = steadySince.map { " data-steady=\"\($0)\"" } ?? ""
+        return Array("<script\(space) src=\"\(address)\(folder)\"\(steady)></script>".utf8)
     }
+
+    private static let steady = """
+        {
+          const since = Number(document.currentScript.dataset.steady);
+          if (since) \(SteadyTime.script)(since);
+        }
+
+        """
 
     static func nameAnswer(_ name: String) -> Answer {
         .text(200, name, fields: [("Cache-Control", "max-age=86400")], sharing: .everybodys)

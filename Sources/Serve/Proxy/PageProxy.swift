@@ -130,7 +130,7 @@ private final class PageTab: Sendable {
 
     private static let unsaid: Set<String> = [
         "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
-        "report-to", "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
+        "larder-steady", "report-to", "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
     ]
 }
 

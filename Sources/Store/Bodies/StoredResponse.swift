@@ -172,6 +172,9 @@ package struct RequestKey: Hashable, Sendable {
     /// Stands beside a page for its words as a browser showed them: no request is ever answered by it.
     package static let shown = RequestKey(stored: "shown")
 
+    /// The same for a picture of it.
+    package static let pictured = RequestKey(stored: "pictured")
+
     /// A HEAD is answered by what a GET got.
     package init(method: String, body: Span<UInt8>) {
         let isPlain = body.isEmpty && (method == "GET" || method == "HEAD")

@@ -206,5 +206,12 @@ struct HelpTopic: Sendable {
 
             A page is scrolled to its end, or by --render-scroll screens, and taken as it is when it has been quiet for
             half a second, at the latest after --render-time. --render-deep opens details, tabs and menus.
+
+            --render-pictures keeps a picture of each page beside its words; larder check --offline SITE --render opens pages
+            from the larder alone, and tells where words or pictures differ from those.
+
+            Where scripts make addresses of the time, Math.random() or crypto.randomUUID(), --steady has pages see the time
+            of the visit, in whole seconds, and the same row of numbers, while they are rendered and when larder serves
+            them. Pages that are held already become steady with --policy reload.
             """)
 }

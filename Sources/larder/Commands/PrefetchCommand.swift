@@ -56,7 +56,7 @@ enum PrefetchCommand {
         }
         if let wall = report.wall {
             terminal.fail(
-                "\(report.site): \(wall), so that the visit is not served; give larder what logs in (--cookies FILE, --user) and "
+                "\(report.site): \(wall), so that the visit is not served; give larder what logs in (larder login URL, --cookies FILE, --user) and "
                     + "run the same command again or, if that is the site, run it with --allow-shrink")
             return .incomplete
         }
@@ -86,10 +86,16 @@ enum PrefetchCommand {
                 "nothing was prefetched: \(reason); check the address and the network, then try again\(kept)")
             return .unable
         }
+        if report.rendering.mode == .always, let failure = report.rendering.failure {
+            terminal.fail(
+                "\(report.site): no page was shown in a browser: \(failure); name another with --browser, or leave that "
+                    + "with --render never")
+            return .incomplete
+        }
         for session in report.lostSessions {
             terminal.fail(
                 "\(report.site): the session with \(session.origin) ended on the way; give larder what logs in anew "
-                    + "(--cookies FILE, --user) and run the same command again")
+                    + "(larder login URL, --cookies FILE, --user) and run the same command again")
         }
         return report.isComplete ? .done : .incomplete
     }
@@ -212,9 +218,10 @@ enum PrefetchSummary {
     private static func rendering(_ report: RenderReport) -> [String] {
         var lines: [String] = []
         if let failure = report.failure {
-            lines.append("  pages are not shown in a browser, though scripts ask for more than can be read: \(failure)")
+            let why = report.mode == .always ? "" : ", though scripts ask for more than can be read"
+            lines.append("  pages are not shown in a browser\(why): \(failure)")
         }
-        guard report.rendered > 0 else { return lines }
+        guard report.rendered > 0, report.failure == nil || report.browser != nil else { return lines }
         let found = report.patterns.reduce((0, 0)) { ($0.0 + $1.foundRequisites, $0.1 + $1.foundPages) }
         lines.append(
             "  \(Wording.count(report.rendered, "page")) rendered\(report.browser.map { " by \($0)" } ?? ""): found "

@@ -1,0 +1,65 @@
+/// The time and the chance that a steady page has: those of the visit in which it was fetched, so that addresses which
+/// its scripts make of them are the same whenever and wherever it is shown.
+///
+/// A page's stored fields say since when, and go out to nobody.
+package enum SteadyTime {
+    package static let fieldName = "Larder-Steady"
+
+    /// In seconds since 1970; nil for a page that is not steady.
+    package static func since(_ fields: HTTPFields) -> Int? {
+        fields[fieldName].flatMap { Int($0) }.flatMap { (0...9_999_999_999).contains($0) ? $0 : nil }
+    }
+
+    /// A function of those seconds. The clock goes on in whole seconds, so that who waits for it waits no longer than
+    /// one; chance is the same row of numbers in each document. Workers have their own.
+    package static let script = #"""
+        (function larderSteady(since) {
+          "use strict";
+          const mark = Symbol.for("larder steady");
+          if (typeof document === "undefined" || self[mark]) return;
+          Object.defineProperty(self, mark, { value: true });
+          const RealDate = Date;
+          const begun = performance.now();
+          const now = () => (since + Math.floor((performance.now() - begun) / 1000)) * 1000;
+          const SteadyDate = function Date(...parts) {
+            if (!new.target) return new RealDate(now()).toString();
+            return Reflect.construct(RealDate, parts.length ? parts : [now()], new.target);
+          };
+          Object.setPrototypeOf(SteadyDate, RealDate);
+          SteadyDate.prototype = RealDate.prototype;
+          Object.defineProperty(SteadyDate, "length", { value: 7 });
+          Object.defineProperty(SteadyDate.prototype, "constructor",
+            { value: SteadyDate, writable: true, configurable: true });
+          const put = (target, name, value) =>
+            Object.defineProperty(target, name, { value, writable: true, configurable: true });
+          put(SteadyDate, "now", now);
+          put(self, "Date", SteadyDate);
+          // Mulberry32.
+          let state = 0x6d2b79f5;
+          const next = () => {
+            state = (state + 0x6d2b79f5) | 0;
+            let t = Math.imul(state ^ (state >>> 15), 1 | state);
+            t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+            return (t ^ (t >>> 14)) >>> 0;
+          };
+          put(Math, "random", () => next() / 4294967296);
+          const crypto = self.crypto;
+          if (!crypto) return;
+          put(crypto, "getRandomValues", (array) => {
+            const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+            for (let place = 0; place < bytes.length; place++) bytes[place] = next();
+            return array;
+          });
+          put(crypto, "randomUUID", () => {
+            const bytes = crypto.getRandomValues(new Uint8Array(16));
+            bytes[6] = (bytes[6] & 15) | 64;
+            bytes[8] = (bytes[8] & 63) | 128;
+            const text = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+            return text.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+          });
+        })
+        """#
+
+    /// As it runs before a document's own scripts.
+    package static func call(since: Int) -> String { "\(script)(\(since));" }
+}

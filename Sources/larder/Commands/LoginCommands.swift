@@ -1,0 +1,48 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder login [URL]`
+enum LoginCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            guard let address = arguments.operands.first else {
+                let report = larder.logins()
+                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+                return .done
+            }
+            var options = LoginOptions()
+            options.browser = arguments.text(.browser)
+            options.network = try arguments.networkOptions()
+            terminal.remark("sign in in the browser's window, and close it when that is done, or press Ctrl-C here")
+            let report = try await Signals.shared.cancelling { [options] in
+                try await larder.login(address, options: options)
+            }
+            terminal.report(
+                arguments.has(.json)
+                    ? report.json
+                    : "signed in at \(report.site): \(Wording.count(report.cookies, "cookie")) kept; "
+                        + "larder prefetch and larder update send them from now on")
+            return .done
+        }
+    }
+
+    private static func text(of report: LoginsReport) -> String {
+        guard !report.logins.isEmpty else { return "nobody is signed in anywhere" }
+        return report.logins.map { "\($0.site): \(Wording.count($0.cookies, "cookie")), kept \($0.kept)" }
+            .joined(separator: "\n")
+    }
+}
+
+/// `larder logout SITE`
+enum LogoutCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let report = try arguments.larder.forgetLogin(arguments.operands[0])
+            terminal.report(
+                arguments.has(.json)
+                    ? report.json : "\(report.site): \(Wording.count(report.cookies, "cookie")) forgotten")
+            return .done
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Browser
+import Glibc
+import LarderKit
+import System
+import TestOrigin
+import Testing
+import Web
+
+/// A person signs in, in a browser's window; here a script does.
+@Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"))
+struct LoginTests {
+    private let folder: TemporaryFolder
+    private let larder: Larder
+    private let origin: TestOrigin
+
+    init() throws {
+        folder = try TemporaryFolder("login")
+        larder = Larder(at: folder.file("store"))
+        origin = try TestOrigin()
+        origin.on("/") { request in
+            request["Cookie"]?.contains("session=") == true
+                ? .page("<title>Inside</title><a href=/next>next") : .page("<title>Outside</title><a href=/login>in")
+        }
+        origin.on("/next", .page("<p>next"))
+        origin.on(
+            "/login",
+            .page("<title>Sign in</title>")
+                .adding("Set-Cookie", "session=secret; HttpOnly").adding("Set-Cookie", "kept=long; Max-Age=600"))
+    }
+
+    /// Somebody who waits for the page and closes its window.
+    private func signIn(_ script: String) async throws -> LoginReport {
+        var options = LoginOptions()
+        options.browser = Chromium.executable
+        options.scripts = [script]
+        options.limit = .seconds(60)
+        return try await larder.login(origin.url("/login"), options: options)
+    }
+
+    @Test func `what a browser was given goes along from then on, and nobody else may read it`() async throws {
+        let report = try await signIn("onload = () => setInterval(() => window.close(), 100)")
+        #expect(report.site == "127.0.0.1")
+        #expect(report.cookies == 2)
+        #expect(larder.logins().logins == [report])
+        var status = stat()
+        #expect(stat(folder.file("store/logins/127.0.0.1.cookies"), &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+
+        let prefetch = try await larder.prefetch([origin.url("/")])
+        #expect(prefetch.isComplete)
+        #expect(origin.requests.last(where: { $0.target == "/next" })?["Cookie"]?.contains("session=secret") == true)
+        let shown = try await larder.show(origin.url("/"))
+        #expect(shown.rows.first?.isPrivate == true)
+
+        #expect(try larder.forgetLogin("127.0.0.1") == report)
+        #expect(larder.logins().logins == [])
+        #expect(!WholeFile.isThere(folder.file("store/logins/127.0.0.1.cookies")))
+        _ = try await larder.update([])
+        #expect(origin.requests.last(where: { $0.target == "/" })?["Cookie"] == nil)
+    }
+
+    @Test func `who signed in once is signed in the next time`() async throws {
+        _ = try await signIn("onload = () => setInterval(() => window.close(), 100)")
+        _ = try await signIn("onload = () => setInterval(() => window.close(), 100)")
+        let sent = origin.requests.filter { $0.target == "/login" }.map { $0["Cookie"] ?? "" }
+        #expect(sent.first == "")
+        #expect(sent.last?.contains("kept=long") == true)
+    }
+
+    @Test func `where no cookie is set, nothing is kept, and that is said`() async throws {
+        origin.on("/login", .page("<p>nothing"))
+        await #expect(throws: LarderError.self) {
+            try await signIn("onload = () => setInterval(() => window.close(), 100)")
+        }
+        #expect(larder.logins().logins == [])
+    }
+}
