@@ -37,7 +37,7 @@ let package = Package(
         room("Markup", ["Web", "CXML2"]),
         room("Digest", ["COpenSSL"]),
         room("Store", ["System", "Web", "Digest", "CSQLite", "CLinux"]),
-        room("Fetch", ["System", "Web", "CCurl", "CCodings"]),
+        room("Fetch", ["System", "Web", "CCurl", "CCodings", "CLinux"]),
         room("Bundles", ["Web", "Markup", "Digest"]),
         room("TLS", ["System", "Web", "CTLS"]),
         room("Browser", ["System", "Web"]),

@@ -67,6 +67,16 @@ static inline CURLMcode larder_curl_multi_set_long(CURLM *multi, CURLMoption opt
     return curl_multi_setopt(multi, option, value);
 }
 
+static inline CURLMcode larder_curl_multi_on_socket(CURLM *multi, curl_socket_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback) : code;
+}
+
+static inline CURLMcode larder_curl_multi_on_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+    return code == CURLM_OK ? curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback) : code;
+}
+
 static inline CURLSHcode larder_curl_share_set_long(CURLSH *share, CURLSHoption option, long value) {
     return curl_share_setopt(share, option, (int)value);
 }

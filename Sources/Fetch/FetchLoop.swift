@@ -1,4 +1,5 @@
 internal import CCurl
+internal import CLinux
 internal import Glibc
 package import System
 internal import Web
@@ -9,6 +10,7 @@ package final class FetchLoop {
     package let waker: FetchWaker
     /// What the file of `StrictTransport` held and what hosts have said since.
     package private(set) var strictTransport: StrictTransport?
+    private let sockets: SocketQueue
     private let setup: TransferSetup
     private let limits: TransferWatch.Limits
     private let age = Stopwatch()
@@ -27,7 +29,8 @@ package final class FetchLoop {
         guard code == CURLE_OK, let multi = curl_multi_init() else {
             throw FetchFailure(.machine, "libcurl does not start")
         }
-        waker = FetchWaker(multi)
+        waker = try FetchWaker(multi)
+        sockets = try SocketQueue(waker)
         setup = try TransferSetup(options, receiver)
         limits = options.watch
         strictTransport = options.strictTransport
@@ -40,6 +43,9 @@ package final class FetchLoop {
     deinit {
         for handle in running.keys { curl_multi_remove_handle(waker.multi, handle) }
     }
+
+    /// Readable while a `turn` has something to do, as it is after `patience`: for those who wait for other things, too.
+    package var descriptor: Int32 { sockets.descriptor }
 
     /// How many requests have no result yet.
     package var runningCount: Int { running.count + waiting.count }
@@ -63,13 +69,8 @@ package final class FetchLoop {
     /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
     /// finished, and gives what is.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
-        try advance()
-        if results.isEmpty, timeout > .zero {
-            let wait = min(timeout, patience)
-            let milliseconds = Int32(min(60_000, max(1, (wait / .milliseconds(1)).rounded(.up))))
-            try curl_multi_poll(waker.multi, nil, 0, milliseconds, nil).check()
-            try advance()
-        }
+        try advance(waitingAtMost: .zero)
+        if results.isEmpty, timeout > .zero { try advance(waitingAtMost: min(timeout, patience)) }
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
@@ -139,10 +140,9 @@ extension FetchLoop {
                 sentFields: HTTPFields(), partial: partial))
     }
 
-    private func advance() throws(FetchFailure) {
+    private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try goOn()
-        var stillRunning: Int32 = 0
-        try curl_multi_perform(waker.multi, &stillRunning).check()
+        try sockets.turn(waitingAtMost: time)
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
@@ -226,9 +226,10 @@ extension FetchLoop {
     }
 
     /// How long nothing has to be done unless the network wants something.
-    private var patience: Duration {
+    package var patience: Duration {
+        guard results.isEmpty else { return .zero }
         let now = now
-        var wait = running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now)
+        var wait = min(sockets.patience, running.isEmpty ? Duration.seconds(60) : max(.zero, nextLook - now))
         if let due = setup.rate?.wait, due > .zero { wait = min(wait, due) }
         return wait
     }
@@ -236,19 +237,23 @@ extension FetchLoop {
 
 /// Ends a loop's wait from any thread.
 package final class FetchWaker: Waker, @unchecked Sendable {
-    // Of all calls on a multi handle only curl_multi_wakeup may be made from other threads, and it is the
-    // only one that this class makes; whoever holds the waker keeps the handle alive.
+    // Other threads touch the descriptor alone; whoever holds the waker keeps the handle alive.
     let multi: UnsafeMutableRawPointer
+    /// Readable since somebody called.
+    let descriptor: Int32
 
-    init(_ multi: UnsafeMutableRawPointer) {
+    init(_ multi: UnsafeMutableRawPointer) throws(FetchFailure) {
         self.multi = multi
+        descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        guard descriptor >= 0 else { throw FetchFailure(.machine, "no descriptor is left to be woken by") }
     }
 
     deinit {
         curl_multi_cleanup(multi)
+        if descriptor >= 0 { close(descriptor) }
     }
 
     package func wake() {
-        curl_multi_wakeup(multi)
+        eventfd_write(descriptor, 1)
     }
 }

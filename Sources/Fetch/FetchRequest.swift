@@ -49,7 +49,7 @@ package protocol BodyStream: AnyObject, Sendable {
     func begin(status: Int, fields: HTTPFields, isCoded: Bool, byteCount: Int?) -> Bool
     /// Whether more can be taken. When it cannot, the server waits until the loop is woken and it can.
     var hasRoom: Bool { get }
-    /// Nobody takes it any more: what has no known end is given up.
+    /// Nobody takes it any more: unless nearly all of it is there, it is given up.
     var isGone: Bool { get }
     func take(_ bytes: UnsafeRawBufferPointer)
     /// Once, where the body was wanted.

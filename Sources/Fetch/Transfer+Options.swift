@@ -147,7 +147,7 @@ extension Transfer {
 
     private func send(_ request: FetchRequest, _ fields: HTTPFields) throws(FetchFailure) {
         sentFields.removeAll()
-        for field in fields.list where !Self.framing.contains(field.name.lowercased()) {
+        for field in fields.list where !Self.framing.contains(field.name) {
             try sentFields.append(field)
         }
         // libcurl would undo codings too, and not tell where one breaks off.
@@ -188,7 +188,7 @@ extension Transfer {
     }
 
     /// What libcurl writes itself: a second opinion on where a message ends is how requests are smuggled.
-    private static let framing: Set<String> = [
+    private static let framing: FieldNames = [
         "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "te", "trailer",
         "expect",
     ]
@@ -233,10 +233,12 @@ struct FieldList: ~Copyable {
 
     mutating func append(_ line: String) throws(FetchFailure) {
         // What came as bytes goes out as bytes.
-        let bytes = HTTPGrammar.bytes(of: line).map { CChar(bitPattern: $0) } + [0]
-        guard let longer = curl_slist_append(list, bytes) else {
-            throw FetchFailure(.machine, "no memory is left")
+        var bytes = HTTPGrammar.bytes(of: line)
+        bytes.append(0)
+        let longer = bytes.withUnsafeBytes {
+            curl_slist_append(list, $0.baseAddress?.assumingMemoryBound(to: CChar.self))
         }
+        guard let longer else { throw FetchFailure(.machine, "no memory is left") }
         list = longer
     }
 }

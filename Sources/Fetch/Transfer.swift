@@ -143,11 +143,12 @@ final class Transfer {
 extension Transfer {
     /// Why it is to be given up; nil while there is hope, or while it waits for a connection.
     func verdict(now: Duration, _ limits: TransferWatch.Limits) -> FetchFailure? {
-        guard isSent else { return nil }
-        if isStreamed, !hasKnownEnd {
-            let isGone = request?.stream?.isGone ?? true
-            return isGone ? FetchFailure(.interrupted, "nobody waits for it any more") : nil
+        if request?.stream?.isGone == true, !isNearlyWhole {
+            return FetchFailure(.interrupted, "nobody waits for it any more")
         }
+        guard isSent else { return nil }
+        // It may be silent as long as its server likes.
+        if isStreamed, !hasKnownEnd { return nil }
         let moved = amount(CURLINFO_SIZE_DOWNLOAD_T) + amount(CURLINFO_SIZE_UPLOAD_T) + head.byteCount
         guard watch != nil, pauseNumber == nil else {
             if watch == nil {
@@ -165,6 +166,16 @@ extension Transfer {
         }
         return watch?.verdict(now: now, byteCount: moved, headerIsComplete: fields != nil, limits)
     }
+
+    /// So little is missing that it is worth more than another request.
+    private var isNearlyWhole: Bool {
+        let length = amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
+        guard fields != nil, length >= 0 else { return false }
+        let rest = length - amount(CURLINFO_SIZE_DOWNLOAD_T)
+        return rest <= Self.smallRest || rest <= length / 8
+    }
+
+    private static let smallRest = 64 * 1024
 
     /// What came since the last time, off the wire.
     func uncounted() -> Int {

@@ -39,8 +39,17 @@ extension Larder {
         let log = options.proxy.map { _ in PassLog() }
         var proxy: (port: UInt16, options: Serve.ProxyOptions)?
         if folder.exists, let wanted = options.proxy, let log { proxy = try proxyOptions(wanted, options, log) }
-        let loads = try loads(options, mirror)
-        if let loads { mirror.load = { loads.load($0, done: $1) } }
+        let fetching = try fetching(options, mirror)
+        let loads = try fetching.map { (fetching) throws(LarderError) in
+            try ServerLoads(fetching, clock: mirror.clock)
+        }
+        if let loads, let fetching {
+            mirror.load = { loads.load($0, done: $1) }
+            // A jar of cookies, and what all together may take off the wire, are one thread's.
+            if fetching.cookies == nil, fetching.bytesPerSecond == nil {
+                mirror.ownLoads = { [clock = mirror.clock] in try? LoadLoop(fetching, clock: clock) }
+            }
+        }
         guard folder.exists else {
             throw LarderError(
                 .machine, "there is no larder at \(path): prefetch a site into it first, or name another",
@@ -59,12 +68,13 @@ extension Larder {
     }
 
     /// Nil where no server is asked. What they answer is kept, so there has to be a store.
-    private func loads(_ options: ServeOptions, _ mirror: MirrorOptions) throws(LarderError) -> ServerLoads? {
+    private func fetching(
+        _ options: ServeOptions, _ mirror: MirrorOptions
+    ) throws(LarderError) -> FetchOptions? {
         guard mirror.policy != .offline else { return nil }
         try makeStore()
         let start = mirror.root.map { [$0] } ?? []
-        return try ServerLoads(
-            try options.network.options(for: start, spoolFolder: folder.incoming), clock: mirror.clock)
+        return try options.network.options(for: start, spoolFolder: folder.incoming)
     }
 
     private func makeStore() throws(LarderError) {

@@ -7,26 +7,71 @@ internal import Synchronization
 internal import System
 internal import Web
 
-/// Asks servers for a mirror: a fetch loop on a thread of its own. Any thread may ask.
-final class ServerLoads: Sendable {
-    private typealias Completion = @Sendable (LoadOutcome) -> Void
+/// Asks servers for a mirror, on whichever thread it belongs to.
+final class LoadLoop: OwnLoads {
+    let waker: FetchWaker
+    private let loop: FetchLoop
+    private let clock: @Sendable () -> HTTPDate
+    private var running: [UInt32: (done: Completion, start: HTTPDate)] = [:]
+    private var number: UInt32 = 0
 
+    typealias Completion = @Sendable (LoadOutcome) -> Void
+
+    /// - Parameter clock: by which requests and answers are dated.
+    init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(FetchFailure) {
+        loop = try FetchLoop(options)
+        waker = loop.waker
+        self.clock = clock
+    }
+
+    var descriptor: Int32 { loop.descriptor }
+    var patience: Duration { loop.patience }
+
+    func load(_ request: LoadRequest, done: @escaping Completion) {
+        number &+= 1
+        running[number] = (done, clock())
+        request.stream?.wakes { [waker] in waker.wake() }
+        loop.start(FetchRequest(request, number: number))
+    }
+
+    func turn() { turn(waitingAtMost: .zero) }
+
+    func turn(waitingAtMost time: Duration) {
+        do throws(FetchFailure) {
+            conclude(try loop.turn(waitingAtMost: time))
+        } catch {
+            let asked = running.values
+            running = [:]
+            for request in asked { request.done(.failure(error.description)) }
+        }
+    }
+
+    func stop() { conclude(loop.abandon()) }
+
+    private func conclude(_ results: [FetchResult]) {
+        for result in results {
+            result.partial?.discard()
+            guard let asked = running.removeValue(forKey: result.number) else { continue }
+            asked.done(LoadOutcome(result, start: asked.start, end: clock()))
+        }
+    }
+}
+
+/// The same on a thread of its own. Any thread may ask.
+final class ServerLoads: Sendable {
     private struct Waiting {
-        var requests: [(LoadRequest, Completion)] = []
+        var requests: [(LoadRequest, LoadLoop.Completion)] = []
         var isClosed = false
     }
 
     private let waiting = Mutex(Waiting())
     private let waker: FetchWaker
     private let thread = Mutex<NamedThread?>(nil)
-    private let clock: @Sendable () -> HTTPDate
 
-    /// - Parameter clock: by which requests and answers are dated.
     /// - Throws: `LarderError` of kind `.machine` when libcurl or the thread does not start.
     init(_ options: FetchOptions, clock: @escaping @Sendable () -> HTTPDate) throws(LarderError) {
-        self.clock = clock
         do throws(FetchFailure) {
-            let loop = try FetchLoop(options)
+            let loop = try LoadLoop(options, clock: clock)
             waker = loop.waker
             let lent = Lent(loop: loop)
             do throws(SystemError) {
@@ -55,41 +100,21 @@ final class ServerLoads: Sendable {
         thread.withLock { $0 }?.join()
     }
 
-    private func run(_ loop: FetchLoop) {
-        var running: [UInt32: (done: Completion, start: HTTPDate)] = [:]
-        var number: UInt32 = 0
+    private func run(_ loop: LoadLoop) {
         while true {
             let (requests, isClosed) = waiting.withLock { waiting in
                 defer { waiting.requests = [] }
                 return (waiting.requests, waiting.isClosed)
             }
-            for (request, done) in requests {
-                number &+= 1
-                running[number] = (done, clock())
-                request.stream?.wakes { [waker] in waker.wake() }
-                loop.start(FetchRequest(request, number: number))
-            }
-            let results: [FetchResult]
-            do throws(FetchFailure) {
-                results = try isClosed ? loop.abandon() : loop.turn(waitingAtMost: .seconds(60))
-            } catch {
-                for (_, asked) in running { asked.done(.failure(error.description)) }
-                running = [:]
-                if isClosed { return }
-                continue
-            }
-            for result in results {
-                result.partial?.discard()
-                guard let asked = running.removeValue(forKey: result.number) else { continue }
-                asked.done(LoadOutcome(result, start: asked.start, end: clock()))
-            }
-            if isClosed { return }
+            for (request, done) in requests { loop.load(request, done: done) }
+            if isClosed { return loop.stop() }
+            loop.turn(waitingAtMost: .seconds(60))
         }
     }
 
     /// The loop goes to its thread and to no other.
     private struct Lent: @unchecked Sendable {
-        let loop: FetchLoop
+        let loop: LoadLoop
     }
 }
 

@@ -162,6 +162,9 @@ package struct MirrorOptions: Sendable {
     package var policy = CachePolicy.offline
     /// Asks servers. Without it none is ever asked.
     package var load: Load?
+    /// Makes what does the same for one thread of the server, beside its clients: of two threads that wake each other for
+    /// each request, one is spared. Nil where `load` alone does it.
+    package var ownLoads: (@Sendable () -> (any OwnLoads)?)?
 
     /// The site that takes in all that is loaded; nil puts it to the sites whose pages it is for.
     package var site: String?

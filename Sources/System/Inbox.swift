@@ -40,6 +40,16 @@ package final class Inbox<Message: Sendable>: Sendable {
         }
     }
 
+    /// The next one, waited for so long at most; nil when there is none, or the inbox is closed and empty.
+    package func next(atMost time: Duration) -> Message? {
+        let found: Message?? = state.wait(atMost: time) { state -> Message?? in
+            guard state.head < state.messages.count else { return state.isClosed ? .some(nil) : nil }
+            defer { state.head += 1 }
+            return .some(state.messages[state.head].take())
+        }
+        return found ?? nil
+    }
+
     /// All that is there, without waiting.
     package func takeAll() -> [Message] {
         state.change { state in

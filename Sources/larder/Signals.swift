@@ -3,12 +3,24 @@ internal import Synchronization
 internal import System
 
 /// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once.
-/// SIGHUP, once somebody waits for it, asks it to look again.
+/// SIGHUP, once somebody waits for it, asks it to look again. While another command runs on larder's behalf, all of
+/// them are that one's.
 final class Signals: Sendable {
     static let shared = Signals()
 
     private let state = Mutex<(count: Int, handler: (@Sendable () -> Void)?)>((0, nil))
     private let hangUp = Mutex<(@Sendable () -> Void)?>(nil)
+    private let passing = Mutex<Passing?>(nil)
+
+    /// What is passed on, and to whom.
+    private struct Passing {
+        var child: pid_t?
+        /// What came before there was a child.
+        var first: Int32?
+    }
+
+    /// Larder alone got the signal, and not everybody at a terminal.
+    private static let isForUsAlone: UInt8 = 0x80
 
     /// What the signal handler writes to; set once, before there is a handler.
     nonisolated(unsafe) private static var pipeStart: Int32 = -1
@@ -19,12 +31,52 @@ final class Signals: Sendable {
         Self.pipeStart = pipe.writing
         guard (try? NamedThread.start("larder-signals") { Self.wait(pipe.reading) }) != nil else { return }
         signal(SIGPIPE, SIG_IGN)
-        for number in [SIGINT, SIGTERM] {
-            signal(number) { _ in
-                // Only what is safe inside a signal handler: one write.
-                var byte: UInt8 = 0
-                _ = write(Signals.pipeStart, &byte, 1)
+        for number in [SIGINT, SIGTERM] { Self.catch(number) }
+    }
+
+    private static func `catch`(_ number: Int32) {
+        var action = sigaction()
+        action.sa_flags = SA_SIGINFO | SA_RESTART
+        action.__sigaction_handler.sa_sigaction = { number, info, _ in
+            // Only what is safe inside a signal handler: one write.
+            let isKernels = info?.pointee.si_code == 0x80  // SI_KERNEL
+            var byte = UInt8(truncatingIfNeeded: number) | (isKernels ? 0 : Signals.isForUsAlone)
+            _ = write(Signals.pipeStart, &byte, 1)
+        }
+        sigaction(number, &action, nil)
+    }
+
+    /// From here on signals neither stop nor end larder: they are passed on to a command that it is about to run.
+    func beginPassing() {
+        passing.withLock { $0 = Passing() }
+        var before = sigaction()
+        // Whoever had it ignored, as `nohup` does, meant the command.
+        guard sigaction(SIGHUP, nil, &before) == 0 else { return }
+        let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
+        if unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != ignored { Self.catch(SIGHUP) }
+    }
+
+    /// What has come meanwhile, after which the command is not to be run.
+    var firstPassed: Int32? { passing.withLock { $0?.first } }
+
+    /// Who gets them; nil when that one has ended.
+    func pass(to child: pid_t?) {
+        passing.withLock { passing in
+            passing?.child = child
+            if let child, let number = passing?.first { kill(child, number) }
+        }
+    }
+
+    /// False where nobody runs another command.
+    private func passOn(_ number: Int32, isForUsAlone: Bool) -> Bool {
+        passing.withLock { passing in
+            guard let child = passing?.child else {
+                passing?.first = number
+                return passing != nil
             }
+            // A terminal tells everybody.
+            if isForUsAlone { kill(child, number) }
+            return true
         }
     }
 
@@ -40,10 +92,7 @@ final class Signals: Sendable {
     /// Calls `handler` at each SIGHUP from here on, by which the process would end otherwise.
     func onHangUp(_ handler: @escaping @Sendable () -> Void) {
         hangUp.withLock { $0 = handler }
-        signal(SIGHUP) { _ in
-            var byte: UInt8 = 1
-            _ = write(Signals.pipeStart, &byte, 1)
-        }
+        Self.catch(SIGHUP)
     }
 
     private func hungUp() { hangUp.withLock { $0 }?() }
@@ -67,8 +116,10 @@ final class Signals: Sendable {
         while true {
             let count = read(pipeEnd, &byte, 1)
             switch count {
-            case 1 where byte == 1: shared.hungUp()
-            case 1: shared.arrived()
+            case 1:
+                let number = Int32(byte & ~isForUsAlone)
+                if shared.passOn(number, isForUsAlone: byte & isForUsAlone != 0) { continue }
+                if number == SIGHUP { shared.hungUp() } else { shared.arrived() }
             case 0: return
             case _: if errno != EINTR { return }
             }

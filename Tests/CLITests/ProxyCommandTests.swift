@@ -86,6 +86,36 @@ import Testing
         #expect(try again(["--rule", "/api any-order"], [origin.url("/api?b=2&a=3")]) != "answered")
     }
 
+    @Test(arguments: ["PUT", "PATCH", "DELETE", "PROPFIND"])
+    func `what other requests were answered is recorded, and given again`(method: String) throws {
+        origin.on("/api") { request in
+            .file("\(request.method) \(String(decoding: request.body, as: UTF8.self))", type: "text/plain")
+        }
+        func ask(_ word: String) -> [String] { ["curl", "-sS", "-X", method, "-d", word, origin.url("/api")] }
+        func run(_ command: String, _ word: String) throws -> Command.Ending {
+            try Command([command, "--"] + ask(word), home: home, environment: store).wait()
+        }
+        for word in ["plum", "quince"] { #expect(try run("record", word).output == "\(method) \(word)") }
+        origin.stop()
+        #expect(try run("replay", "plum").output == "\(method) plum")
+        #expect(try run("replay", "fig").errors.contains("missed \(method) \(origin.url("/api"))"))
+    }
+
+    /// The command says which signal it got; larder waits for it, and leaves no file behind.
+    @Test(arguments: ["INT", "TERM", "HUP"])
+    func `a signal is the command's, and nothing is left behind`(name: String) throws {
+        let temporary = home.file("tmp")
+        try #require(mkdir(temporary, 0o700) == 0)
+        let script = "sleep 60 & trap 'kill $!; echo got \(name); exit 9' \(name); kill -\(name) $PPID; wait"
+        let ending = try Command(
+            ["record", "--", "bash", "-c", script], home: home,
+            environment: store.merging(["TMPDIR": temporary]) { $1 }
+        ).wait()
+        #expect(ending.status == 9, "\(ending.errors)")
+        #expect(ending.output == "got \(name)\n")
+        #expect(rmdir(temporary) == 0)
+    }
+
     @Test func `the exit status is the command's, and a signal's as shells have it`() throws {
         #expect(try record([], "sh", "-c", "exit 7").status == 7)
         #expect(try replay("sh", "-c", "kill -TERM $$").status == 128 + 15)

@@ -6,9 +6,9 @@ import Testing
 
 /// A proxy, a server behind it and a client of bytes in front of it.
 @Suite struct ProxyTests {
-    private let folder: TemporaryFolder
-    private let origin: TestOrigin
-    private let larder: Larder
+    let folder: TemporaryFolder
+    let origin: TestOrigin
+    let larder: Larder
 
     init() throws {
         folder = try TemporaryFolder()
@@ -16,7 +16,7 @@ import Testing
         larder = Larder(at: folder.file("larder"))
     }
 
-    private func proxying(
+    func proxying(
         _ policy: CachePolicy = .protocol, login: String? = nil, untouched: [String] = [],
         _ use: (RawClient, MirrorService) throws -> Void
     ) throws {
@@ -31,9 +31,9 @@ import Testing
         try use(RawClient(port: Int(try #require(service.proxyPort))), service)
     }
 
-    private var host: String { "127.0.0.1:\(origin.port)" }
+    var host: String { "127.0.0.1:\(origin.port)" }
 
-    private func connected(_ client: RawClient, to host: String? = nil) throws {
+    func connected(_ client: RawClient, to host: String? = nil) throws {
         let host = host ?? self.host
         try client.send("CONNECT \(host) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
         #expect(try client.response(toHead: true).status == 200)

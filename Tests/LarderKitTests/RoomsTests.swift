@@ -9,7 +9,7 @@ import Testing
         "Markup": ["Web", "CXML2"],
         "Digest": ["COpenSSL"],
         "Store": ["System", "Web", "Digest", "CSQLite", "CLinux"],
-        "Fetch": ["System", "Web", "CCurl", "CCodings"],
+        "Fetch": ["System", "Web", "CCurl", "CCodings", "CLinux"],
         "Bundles": ["Web", "Markup", "Digest"],
         "Browser": ["System", "Web"],
         "TLS": ["System", "Web", "CTLS"],

@@ -223,6 +223,7 @@ enum StatusPhrase {
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"
+        case 508: "Loop Detected"
         default: "Status \(status)"
         }
     }

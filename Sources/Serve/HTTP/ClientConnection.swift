@@ -17,6 +17,8 @@ final class ClientConnection {
     var upload: Upload?
     /// What must be known of a request whose reply comes later.
     var awaited: Awaited?
+    /// By which whoever makes that reply knows that nobody waits for it any more.
+    let departure = Departure()
     /// What it had itself connected to, when it asked a proxy for that.
     var tunnel: Tunnel?
     /// What it says comes by way of TLS.
@@ -68,6 +70,7 @@ final class ClientConnection {
     }
 
     deinit {
+        departure.happen()
         if !isHandedOver { close(descriptor) }
     }
 

@@ -9,6 +9,9 @@ final class EventLoop {
     private let stop: StopSignal
     private let mailbox: ReplyMailbox
     private let handler: RequestHandler
+    /// Asks servers between two looks at the clients.
+    private let loads: (any OwnLoads)?
+    private var hasLoads = false
     private let limits: ServerLimits
     private var clients = ClientTable()
     private var generation: UInt32 = 0
@@ -28,8 +31,11 @@ final class EventLoop {
         self.stop = stop
         self.mailbox = mailbox
         self.limits = limits
+        loads = responder.loads
         handler = RequestHandler(responder, mailbox: mailbox, limits: limits, now: now)
-        guard self.listeners.watch(), watch(stop.descriptor), watch(mailbox.descriptor) else {
+        guard self.listeners.watch(), watch(stop.descriptor), watch(mailbox.descriptor),
+            loads.map({ watch($0.descriptor) }) ?? true
+        else {
             throw ServerError("watch a socket", errno)
         }
     }
@@ -41,8 +47,9 @@ final class EventLoop {
     /// Serves until the stop signal, then until what is under way is sent.
     func run() {
         Self.ignoreBrokenPipes()
+        defer { loads?.stop() }
         while !isFinished {
-            let count = epoll_wait(epoll, &events, Int32(events.count), Int32(limits.lookInterval))
+            let count = epoll_wait(epoll, &events, Int32(events.count), patience)
             now = SystemClock.milliseconds()
             handler.now = now
             guard count >= 0 else {
@@ -50,8 +57,23 @@ final class EventLoop {
                 return
             }
             for index in 0..<Int(count) { handle(events[index]) }
+            ask()
             if now - lastLook >= limits.lookInterval { look() }
         }
+    }
+
+    /// Has servers asked, and what they answered sent.
+    private func ask() {
+        guard let loads, hasLoads || loads.patience == .zero else { return }
+        hasLoads = false
+        loads.turn()
+        deliver()
+    }
+
+    /// In milliseconds.
+    private var patience: Int32 {
+        guard let loads else { return Int32(limits.lookInterval) }
+        return Int32(min(Double(limits.lookInterval), (loads.patience / .milliseconds(1)).rounded(.up)))
     }
 
     /// `sendfile` cannot be told not to signal.
@@ -77,6 +99,7 @@ final class EventLoop {
         switch Int32(truncatingIfNeeded: token) {
         case stop.descriptor: beginStop()
         case mailbox.descriptor: deliver()
+        case loads?.descriptor: hasLoads = true
         case let descriptor where listeners.areWatched && listeners.contains(descriptor): accept(descriptor)
         default: break
         }
@@ -120,6 +143,7 @@ final class EventLoop {
             return
         }
         if flags & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0 { return drop(client) }
+        if flags & EPOLLRDHUP.rawValue != 0, client.interest & EPOLLRDHUP.rawValue != 0 { return drop(client) }
         if flags & EPOLLOUT.rawValue != 0 {
             guard client.flush(now: now, limits) else { return drop(client) }
             // What came in while the client did not take its answers.
@@ -145,11 +169,15 @@ final class EventLoop {
             client.patience.wait(for: client.waiting, now: now)
         }
         // Who does not take answers is not read from either.
-        let wanted = client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : 0
+        let wanted = client.isBlocked ? EPOLLOUT.rawValue : client.awaited == nil ? EPOLLIN.rawValue : awaiting
         guard client.interest != wanted else { return }
         client.interest = wanted
         if larder_epoll_change(epoll, client.descriptor, wanted, client.token) != 0 { drop(client) }
     }
+
+    /// What to look for meanwhile. A proxy's client that has ended its side has gone, as a rule, and servers need not go
+    /// on for it.
+    private var awaiting: UInt32 { handler.isProxy ? EPOLLRDHUP.rawValue : 0 }
 
     private func handOver(_ client: ClientConnection, _ takeover: Takeover) {
         clients.remove(client)

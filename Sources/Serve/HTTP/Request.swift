@@ -105,6 +105,8 @@ package struct RequestHead: Equatable {
     package var isConnect = false
     /// There is an `Upgrade` among the fields.
     var asksUpgrade = false
+    /// There is something among the fields about where the message has been, or how far it is to go.
+    var saysWay = false
     /// There is something among the fields by which one may get another answer than the next: what a cache is told to
     /// do, a login, a page that asks.
     var isParticular = false
@@ -234,6 +236,7 @@ struct HeadReader {
             return 400
         }
         switch name.count {
+        case 3 where matches(name, "via"): head.saysWay = true
         case 4 where matches(name, "host"):
             guard HeadBytes.isAuthority(bytes, value) else { return 400 }
             hostCount += 1
@@ -256,6 +259,7 @@ struct HeadReader {
             } else if head.isOld, lists(value, "keep-alive") {
                 head.isKeptAlive = true
             }
+        case 12 where matches(name, "max-forwards"): head.saysWay = true
         case 13
         where matches(name, "cache-control") || matches(name, "larder-policy") || matches(name, "authorization"):
             head.isParticular = true

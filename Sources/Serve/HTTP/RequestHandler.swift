@@ -15,7 +15,7 @@ final class RequestHandler {
     private let buffer: UnsafeMutableBufferPointer<UInt8>
     /// For what TLS clients say.
     private let clearBuffer: UnsafeMutableBufferPointer<UInt8>
-    private let isProxy: Bool
+    let isProxy: Bool
     private var dateLine: (second: Int64, bytes: [UInt8]) = (0, [])
 
     init(_ responder: any Responder, mailbox: ReplyMailbox, limits: ServerLimits, now: Int64) {
@@ -181,7 +181,7 @@ final class RequestHandler {
 
     private func respond(to request: Request, _ client: ClientConnection, isLast: Bool) {
         client.patience.restart(now: now)
-        let later = Later(mailbox, token: client.token)
+        let later = Later(mailbox, token: client.token, client.departure)
         guard let reply = ownReply(to: request) ?? responder.respond(to: request, orLater: later) else {
             client.awaited = ClientConnection.Awaited(request)
             return

@@ -18,6 +18,9 @@ protocol Responder: AnyObject {
     /// Whether it answers for other hosts too, as clients ask a proxy.
     var isProxy: Bool { get }
 
+    /// What asks servers on this thread; nil where nothing does.
+    var loads: (any OwnLoads)? { get }
+
     /// What becomes of a connection that a client wants to a host, which only proxies are asked for.
     func connect(_ request: Request) -> Connecting
 }
@@ -25,6 +28,7 @@ protocol Responder: AnyObject {
 extension Responder {
     func preflight(_ request: Request) -> Reply? { nil }
     var isProxy: Bool { false }
+    var loads: (any OwnLoads)? { nil }
     func connect(_ request: Request) -> Connecting { .refused(Reply(answer: .text(501, "This is no proxy.\n"))) }
 }
 
@@ -87,15 +91,17 @@ struct Reply: Sendable {
 struct Later {
     fileprivate let mailbox: ReplyMailbox
     fileprivate let token: UInt64
+    private let departure: Departure
     private var observer: (@Sendable (Reply) -> Void)?
 
-    init(_ mailbox: ReplyMailbox, token: UInt64) {
+    init(_ mailbox: ReplyMailbox, token: UInt64, _ departure: Departure) {
         self.mailbox = mailbox
         self.token = token
+        self.departure = departure
     }
 
     /// For one reply, and to be asked for once a request.
-    func slot() -> ReplySlot { ReplySlot(mailbox, token: token, observer) }
+    func slot() -> ReplySlot { ReplySlot(mailbox, token: token, departure, observer) }
 
     /// The same, which tells of the reply when it is given.
     func observed(_ observer: @escaping @Sendable (Reply) -> Void) -> Later {
@@ -105,19 +111,35 @@ struct Later {
     }
 }
 
+/// Tells other threads that a client has gone.
+final class Departure: Sendable {
+    private let flag = Atomic(false)
+
+    var hasHappened: Bool { flag.load(ordering: .acquiring) }
+
+    func happen() { flag.store(true, ordering: .releasing) }
+}
+
 /// Where the reply to one request goes, from any thread. One that is let go without a reply gives the client
 /// a 500, so that nobody waits for ever.
 final class ReplySlot: Sendable {
     private let mailbox: ReplyMailbox
     private let token: UInt64
+    private let departure: Departure
     private let observer: (@Sendable (Reply) -> Void)?
     private let isGiven = Atomic(false)
 
-    fileprivate init(_ mailbox: ReplyMailbox, token: UInt64, _ observer: (@Sendable (Reply) -> Void)?) {
+    fileprivate init(
+        _ mailbox: ReplyMailbox, token: UInt64, _ departure: Departure, _ observer: (@Sendable (Reply) -> Void)?
+    ) {
         self.mailbox = mailbox
         self.token = token
+        self.departure = departure
         self.observer = observer
     }
+
+    /// Nobody waits for the reply any more.
+    var hasLeft: Bool { departure.hasHappened }
 
     /// Sends the head of an interim answer ahead of the reply. What comes behind that is let go.
     func tell(_ interim: [UInt8]) {

@@ -23,6 +23,21 @@ struct AnswerFields {
         return fields + ownFields(source, base, sharing)
     }
 
+    /// What a proxy's client gets of what has just come, or is held in memory alone.
+    ///
+    /// - Parameter body: nil for the answer to a HEAD.
+    func asItCame(_ status: Int, _ stored: HTTPFields, _ url: WebURL, _ body: [UInt8]?) -> Answer {
+        let sharing = Sharing(loaded: stored, url, withCredentials: false)
+        var outgoing = fields(of: stored, base: url, source: .loaded, sharing: sharing)
+        if status == 206 || status == 416, let range = stored["Content-Range"] {
+            outgoing.append(("Content-Range", range))
+        }
+        guard let body else {
+            return Answer(headOf: status, fields: outgoing, byteCount: stored.contentLength, sharing: sharing)
+        }
+        return Answer(status: status, fields: outgoing, body: body, sharing: sharing)
+    }
+
     /// How old an answer is by now, as a line.
     static func age(_ freshness: Freshness, at now: HTTPDate) -> [UInt8] {
         Array("Age: \(freshness.age(at: now))\r\n".utf8)
@@ -38,11 +53,11 @@ struct AnswerFields {
         var fields: [(String, String)] = []
         if layout.isTransparent {
             // Of the body's length and part speaks who sends it.
-            for field in stored.withoutConnectionFields.list
-            where !["content-length", "content-range", "set-cookie", "larder-steady"].contains(field.name.lowercased())
-            {
+            fields.reserveCapacity(stored.list.count + 1)
+            for field in stored.withoutConnectionFields.list where !Self.unsaid.contains(field.name) {
                 fields.append((field.name, field.value))
             }
+            fields.append(("Via", ProxyHop.via))
             return fields
         }
         for field in stored.list {
@@ -60,6 +75,8 @@ struct AnswerFields {
         }
         return fields
     }
+
+    private static let unsaid: FieldNames = ["content-length", "content-range", "set-cookie", "larder-steady"]
 
     /// What every copy says, beside what was stored.
     func ownFields(_ source: AnswerSource, _ url: WebURL, _ sharing: Sharing) -> [(String, String)] {

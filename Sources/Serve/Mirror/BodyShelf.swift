@@ -43,16 +43,32 @@ final class BodyShelf: Sendable {
         contents.withLock { contents in
             Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
             guard copy.byteCount <= byteLimit / 2 else { return }
-            contents.uses += 1
-            contents.byteCount += copy.byteCount
-            contents.copies[Key(href: copy.href, request: copy.request), default: []].append(
-                Place(copy: copy, lastUse: contents.uses))
+            Self.add(copy, to: &contents)
             while contents.byteCount > byteLimit, Self.removeOldest(&contents) {}
+        }
+    }
+
+    /// The same, as long as there is room: nothing else has to go for it.
+    func add(_ copy: ShelvedCopy) -> Bool {
+        contents.withLock { contents in
+            guard contents.byteCount + copy.byteCount <= byteLimit else { return false }
+            Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
+            Self.add(copy, to: &contents)
+            return true
         }
     }
 
     func remove(_ href: String, _ request: RequestKey, variant: String) {
         contents.withLock { Self.remove(&$0, href, request, variant: variant) }
+    }
+
+    /// This very copy: another one that has taken its place stays.
+    func remove(_ copy: ShelvedCopy) {
+        contents.withLock { contents in
+            let places = contents.copies[Key(href: copy.href, request: copy.request)] ?? []
+            guard places.contains(where: { $0.copy.number == copy.number }) else { return }
+            Self.remove(&contents, copy.href, copy.request, variant: copy.variant)
+        }
     }
 
     /// All of them must be validated before they are used again.
@@ -67,6 +83,13 @@ final class BodyShelf: Sendable {
                 }
             }
         }
+    }
+
+    private static func add(_ copy: ShelvedCopy, to contents: inout Contents) {
+        contents.uses += 1
+        contents.byteCount += copy.byteCount
+        contents.copies[Key(href: copy.href, request: copy.request), default: []].append(
+            Place(copy: copy, lastUse: contents.uses))
     }
 
     private static func remove(
@@ -97,6 +120,10 @@ struct ShelvedCopy: Sendable {
     var body: Body
     /// Somebody's credentials were sent for it.
     let isPrivate: Bool
+    /// From where it came.
+    let flags: ResponseFlags
+    /// Which of those that are not committed yet it is.
+    var number: UInt64 = 0
 
     enum Body: Sendable {
         case whole(LoadedBody)

@@ -11,6 +11,8 @@ struct CacheExchange {
     private let policy: CachePolicy
     private let rules: SiteRules
     private let addresses: [String]
+    /// As the store names them.
+    private let hrefs: [String]
     /// What a server is asked for when nothing is held.
     private let likeliest: WebURL
     /// As the page would have sent them on the web.
@@ -27,7 +29,7 @@ struct CacheExchange {
     /// Nil where what is held is all that there is.
     init?(_ exchange: Exchange, by loading: Loading) throws(StoreError) {
         guard case .copy(let addresses) = try exchange.place(), !addresses.isEmpty,
-            let url = WebURL(try exchange.likeliest(addresses))
+            let url = try exchange.layout.isTransparent ? exchange.proxied : WebURL(exchange.likeliest(addresses))
         else { return nil }
         let policy = try exchange.policy(at: url, loading)
         guard policy != .offline else { return nil }
@@ -48,6 +50,9 @@ struct CacheExchange {
         self.loading = loading
         self.policy = policy
         self.addresses = addresses
+        hrefs =
+            layout.isTransparent
+            ? [url.withoutFragment.href] : addresses.compactMap { WebURL($0)?.withoutFragment.href }
         self.fields = fields
         self.isPublic = isPublic
         likeliest = url
@@ -98,16 +103,18 @@ struct CacheExchange {
         let method = CacheRequest.Method(request.method)
         let isRead = method.isAnsweredByStored
         // What a recorded request was answered is kept apart; else an answer to POST may be one to GET (RFC
-        // 9110 §9.3.3). No other method is ever answered by what is held, and POST only where a rule says so.
+        // 9110 §9.3.3). No other method is ever answered by what is held, but where a rule says so.
         let isRecorded =
-            request.method == "POST"
+            !isRead && request.method != "TRACE"
             && (layout.isTransparent || [.preferCache, .refreshBehind, .auto].contains(policy))
             && rules.rules(for: likeliest).keepsPosts(to: likeliest)
         let body = request.body
         let key =
-            isRead || !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
+            !isRecorded ? .get : RequestKey(method: request.method, body: body.span, type: fields.contentType)
         var (copy, shelved): (FoundCopy?, ShelvedCopy?) = (nil, nil)
-        if isRead || isRecorded {
+        // What has just come goes out of memory when the store has it: to be looked for in this order.
+        if isRead || isRecorded { shelved = arrived(key) }
+        if shelved == nil, isRead || isRecorded {
             copy = try exchange.timing.measure("lookup") { () throws(StoreError) in
                 // Only those who take what is held, however old, are content with what stands in for it.
                 try finder.find(
@@ -143,11 +150,12 @@ struct CacheExchange {
     }
 
     private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {
-        for address in addresses {
-            guard let href = WebURL(address)?.withoutFragment.href else { continue }
-            if let copy = loading.shelf.copy(of: href, request: key, fields: fields) { return copy }
-        }
-        return nil
+        hrefs.lazy.compactMap { loading.shelf.copy(of: $0, request: key, fields: fields) }.first
+    }
+
+    private func arrived(_ key: RequestKey) -> ShelvedCopy? {
+        guard layout.isTransparent else { return nil }
+        return hrefs.lazy.compactMap { loading.arrivals.copy(of: $0, request: key, fields: fields) }.first
     }
 
     // MARK: - What is done
@@ -180,7 +188,9 @@ struct CacheExchange {
         let now = loading.now
         let held = try held(now)
         // What a page may not have asked for is not shown to it for having been asked for by somebody else.
-        if layout.isTransparent, let copy = held.copy, !copy.response.flags.isWithin(mayReach) {
+        if layout.isTransparent, let flags = held.copy?.response.flags ?? held.shelved?.flags,
+            !flags.isWithin(mayReach)
+        {
             return exchange.reply(
                 .text(
                     403, "\(held.url.href) is of this machine's network, and not for pages from elsewhere.\n",
@@ -266,6 +276,7 @@ struct CacheExchange {
         }
         let stream = stream(job, slot)
         job.stream = stream
+        if let log = exchange.context.log { job.isLost = { why in log.noteLoss(why) } }
         let conclude: @Sendable (LoadedReply) -> Void = { [timing = exchange.timing] loaded in
             var timing = timing
             timing.add("load", ContinuousClock.now - start)
@@ -306,7 +317,7 @@ struct CacheExchange {
         {
             otherwise = { slot.give(reply) }
         }
-        loading.run(job, otherwise: otherwise, done: conclude)
+        loading.run(job, by: exchange.responder.loads, otherwise: otherwise, done: conclude)
     }
 }
 

@@ -144,13 +144,7 @@ final class CopyRenderer {
         _ sharing: Sharing, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         let (format, table) = (loaded.reading.format, loaded.reading.table)
-        if layout.isTransparent {
-            var outgoing = fields.fields(of: stored, base: url, source: source, sharing: sharing)
-            if status == 206 || status == 416, let range = stored["Content-Range"] {
-                outgoing.append(("Content-Range", range))
-            }
-            return Answer(status: status, fields: outgoing, body: loaded.bytes, sharing: sharing)
-        }
+        if layout.isTransparent { return fields.asItCame(status, stored, url, loaded.bytes) }
         if let bundle, bundle.isVerified, isPristine(format, stored, url) {
             let outgoing =
                 fields.fields(of: stored, base: url, source: source, sharing: sharing, entityTag: bundle.tag)

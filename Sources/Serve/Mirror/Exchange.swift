@@ -21,12 +21,21 @@ final class Exchange {
     private(set) lazy var fields = request.fields
     private(set) lazy var asker =
         isTransparent
-        ? Asker(ofProxy: fields, asking: request.proxied)
+        ? Asker(ofProxy: fields, asking: proxied)
         : Asker(fields, authority: request.authority, layout: layout)
+
+    /// To a proxy: the URL that is asked for.
+    private(set) lazy var proxied = request.proxied
 
     init(_ request: Request, _ responder: MirrorResponder) {
         self.request = request
         self.responder = responder
+    }
+
+    /// The same where a proxy has read the URL already.
+    convenience init(_ request: Request, _ responder: MirrorResponder, proxied: WebURL?) {
+        self.init(request, responder)
+        if let proxied { self.proxied = proxied }
     }
 
     var context: MirrorContext { responder.context }
@@ -45,7 +54,7 @@ final class Exchange {
     func place() throws(StoreError) -> Place {
         if let placed { return placed }
         if isTransparent {
-            let place = request.proxied.map { Place.copy([$0.href]) } ?? .refused
+            let place = proxied.map { Place.copy([$0.href]) } ?? .refused
             placed = place
             return place
         }

@@ -32,6 +32,10 @@ struct LoadJob: Sendable {
     var interim: (@Sendable (_ status: Int, _ fields: HTTPFields) -> Void)?
     /// Gets the answer while it comes, where that is possible.
     var stream: ReplyStream?
+    /// What had been changed at its URL when its server was asked; nil where nobody counts.
+    var stage: ChangedURLs.Stage?
+    /// Told why what its client has could not be kept after all.
+    var isLost: (@Sendable (_ why: String) -> Void)?
 
     /// Somebody's credentials go along.
     var hasCredentials: Bool { request.fields.contains("Cookie") || request.fields.contains("Authorization") }
@@ -48,6 +52,7 @@ struct LoadJob: Sendable {
     var upstream: LoadRequest {
         var fields = upstreamFields
         let codings = layout.isTransparent ? fields["Accept-Encoding"] ?? "" : nil
+        if layout.isTransparent { fields = ProxyHop.forwarded(fields, method: method) }
         for name in Self.ownFields { fields.remove(name) }
         // A part of what is coded could not be decoded.
         if fields.contains("Range") { fields.set("Accept-Encoding", "identity") }
@@ -73,11 +78,11 @@ struct LoadJob: Sendable {
     /// Those who ask for the same get the same answer. Nil for what may do something each time that it is
     /// asked.
     var flightKey: String? {
-        // One client's stream is nobody else's.
-        guard request.method.isAnsweredByStored, body.isEmpty, stream == nil else { return nil }
+        guard request.method.isAnsweredByStored, body.isEmpty else { return nil }
         let authority = (layout.authority ?? "") + layout.folder
         return """
             \(policy.rawValue) \(method) \(request.url.href) \(authority) \(isNear) \(mayReach.rawValue)
+            \(stage?.number ?? 0)
             \(upstreamFields.block)
             """
     }
@@ -89,6 +94,67 @@ struct LoadJob: Sendable {
         (job.keepsRange, job.keepsConditions) = (false, false)
         job.stream = nil
         return job
+    }
+}
+
+/// What comes of it.
+extension LoadJob {
+    func conclusion(of outcome: LoadOutcome, _ profile: CacheProfile, _ now: HTTPDate) -> CacheConclusion {
+        let answered: CacheOutcome =
+            switch outcome {
+            case .failure: .unreachable
+            case .response(let response):
+                .answered(
+                    CacheAnswer(
+                        status: response.status, fields: response.fields, requestTime: response.requestTime,
+                        responseTime: response.responseTime))
+            }
+        var conclusion = policy.conclusion(
+            of: answered, for: request, entry: entry, wasConditional: wasConditional, profile: profile,
+            rules: rules, now: now)
+        // RFC 9111 §4.4: the answer may be from before the change.
+        if request.method.isAnsweredByStored, stage?.isPast == true { conclusion.change.invalidate() }
+        return conclusion
+    }
+
+    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
+    /// name.
+    var mayKeep: Bool { key == .get || layout.root == nil || !hasCredentials }
+
+    /// Whether it is what it claims to be, and what the user wants to be kept.
+    func accepts(_ response: LoadedResponse, _ bytes: [UInt8], byteCount: Int? = nil) -> Bool {
+        let subject = ResponseInspection.Subject(
+            url: request.url, status: response.status, fields: response.fields,
+            beginning: Array(bytes.prefix(4096)))
+        return ResponseInspection.refusingStandIns.accepts(subject)
+            && rules.refusal(of: subject, byteCount: byteCount ?? bytes.count) == nil
+    }
+
+    func shelved(_ entry: CacheEntry, _ body: ShelvedCopy.Body, _ flags: ResponseFlags) -> ShelvedCopy {
+        ShelvedCopy(
+            href: request.url.withoutFragment.href, request: key, variant: variant(of: entry), entry: entry,
+            body: body, isPrivate: isPrivate(entry.fields), flags: flags)
+    }
+
+    func variant(of entry: CacheEntry) -> String {
+        VaryKey(decoded: entry.fields, request: request.fields)?.text ?? VaryKey.never
+    }
+
+    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
+    /// everybody, or gave it for another site's page to show.
+    func isPrivate(_ fields: HTTPFields, hasCredentials: Bool = false) -> Bool {
+        guard hasCredentials || self.hasCredentials else { return false }
+        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) {
+            return false
+        }
+        return isNear || fields.contains("Access-Control-Allow-Origin")
+    }
+}
+
+extension HTTPFields {
+    /// The cookies that a server sets, as lines, for the one whose request it answered.
+    var cookieLines: [UInt8] {
+        HTTPGrammar.bytes(of: all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined())
     }
 }
 
@@ -146,6 +212,17 @@ package enum LoadOutcome: Sendable {
 
 /// Asks a server, without making the caller wait, and completes once, on whichever thread.
 package typealias Load = @Sendable (LoadRequest, @escaping @Sendable (LoadOutcome) -> Void) -> Void
+
+/// The same on the thread that it belongs to, which waits for other things, too: it calls `turn` when the descriptor is
+/// readable, and when the patience is over.
+package protocol OwnLoads: AnyObject {
+    var descriptor: Int32 { get }
+    var patience: Duration { get }
+    func load(_ request: LoadRequest, done: @escaping @Sendable (LoadOutcome) -> Void)
+    func turn()
+    /// Ends what is under way.
+    func stop()
+}
 
 /// What a browser would ask a server before it sends a page's request to another origin, were that not beside
 /// the root, and so the page's own to the browser.

@@ -8,6 +8,7 @@ internal import Web
 final class LoadedKeeper {
     let profile: CacheProfile
     let shelf: BodyShelf
+    private let arrivals: Arrivals
     private let folder: StoreFolder
     private let scanner = LinkScanner()
     private var opened: (reader: StoreReader, writer: StoreWriter)?
@@ -26,9 +27,10 @@ final class LoadedKeeper {
     private let site: String?
 
     init(
-        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, site: String? = nil,
+        _ folder: StoreFolder, profile: CacheProfile, shelf: BodyShelf, arrivals: Arrivals, site: String? = nil,
         sizeLimit: Int64? = nil
     ) {
+        self.arrivals = arrivals
         self.site = site
         self.sizeLimit = sizeLimit
         self.folder = folder
@@ -45,7 +47,7 @@ final class LoadedKeeper {
 
     /// Nil when the server has to be asked once more, for the whole and without conditions.
     func conclude(_ job: LoadJob, _ outcome: LoadOutcome, now: HTTPDate) -> LoadedReply? {
-        let conclusion = conclusion(Self.cacheOutcome(outcome), of: job, now)
+        let conclusion = job.conclusion(of: outcome, profile, now)
         do throws(StoreError) {
             guard case .response(let response) = outcome else {
                 return try reply(to: job, conclusion, outcome, nil, now)
@@ -57,8 +59,8 @@ final class LoadedKeeper {
             if let mismatch = bundle?.mismatch {
                 // It never takes the place of what is right, nor of what was.
                 let why = "what came is not what its manifest requires: \(mismatch)"
-                let failure = self.conclusion(.unreachable, of: job, now)
-                return try reply(to: job, failure, .failure(why), nil, now)
+                let failure = LoadOutcome.failure(why)
+                return try reply(to: job, job.conclusion(of: failure, profile, now), failure, nil, now)
             }
             // What is shown in other bytes than it has cannot be put together of its parts.
             if response.status == 206, job.keepsRange, !loaded.reading.format.isShownAsItIs { return nil }
@@ -70,6 +72,20 @@ final class LoadedKeeper {
         } catch {
             fail(error)
             return .failed(job, error)
+        }
+    }
+
+    /// Puts what its client has already. Gives what stands against that.
+    func keep(_ arrival: Arrival, of job: LoadJob, now: HTTPDate) -> StoreError? {
+        do throws(StoreError) {
+            // What stood ready for it was forgotten when it came.
+            let known = changed.count
+            try change(arrival.conclusion, job, arrival.response, try read(arrival.response, job), now)
+            changed.removeLast(changed.count - known)
+            return nil
+        } catch {
+            fail(error)
+            return error
         }
     }
 
@@ -97,25 +113,10 @@ final class LoadedKeeper {
         failure = error
     }
 
-    private func conclusion(_ outcome: CacheOutcome, of job: LoadJob, _ now: HTTPDate) -> CacheConclusion {
-        job.policy.conclusion(
-            of: outcome, for: job.request, entry: job.entry, wasConditional: job.wasConditional,
-            profile: profile,
-            rules: job.rules, now: now)
-    }
-
     /// What has come by what is required of it; nil where nothing is, or nothing whole came.
     private func bundle(_ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody) -> ShownBundle? {
         guard let required = job.required, job.method == "GET", response.status == 200 else { return nil }
         return ShownBundle(required, loaded.bytes)
-    }
-
-    private static func cacheOutcome(_ outcome: LoadOutcome) -> CacheOutcome {
-        guard case .response(let response) = outcome else { return .unreachable }
-        return .answered(
-            CacheAnswer(
-                status: response.status, fields: response.fields, requestTime: response.requestTime,
-                responseTime: response.responseTime))
     }
 
     private func read(_ response: LoadedResponse, _ job: LoadJob) throws(StoreError) -> LoadedBody {
@@ -188,6 +189,7 @@ final class LoadedKeeper {
             let hrefs = conclusion.invalidated.map(\.href)
             changed += hrefs
             shelf.invalidate(hrefs)
+            arrivals.invalidate(hrefs)
             try store().writer.commit()
             try store().writer.invalidate(hrefs)
         }
@@ -195,15 +197,12 @@ final class LoadedKeeper {
         switch conclusion.change {
         case .none, .extend: break
         case .store(let entry, let policy):
-            let subject = subject(response, job, loaded)
-            guard ResponseInspection.refusingStandIns.accepts(subject),
-                job.rules.refusal(of: subject, byteCount: loaded.byteCount) == nil, mayKeep(job)
-            else { break }
+            guard job.mayKeep, job.accepts(response, loaded.bytes, byteCount: loaded.byteCount) else { break }
             if entry.isPart {
                 guard let parts = BodyParts(partial: response.fields, bytes: loaded.bytes) else { break }
-                shelf.keep(shelved(entry, job, .parts(parts)))
+                shelf.keep(job.shelved(entry, .parts(parts), response.flags))
             } else if policy == .memoryOnly {
-                shelf.keep(shelved(entry, job, .whole(loaded.inMemory)))
+                shelf.keep(job.shelved(entry, .whole(loaded.inMemory), response.flags))
             } else if policy == .allowed {
                 let body: NewResponse.Body =
                     loaded.byteCount == 0 ? .none : .new(try loaded.newBody(in: folder))
@@ -217,22 +216,6 @@ final class LoadedKeeper {
                 try keep(entry, job, held.body.map { .held($0) } ?? .none, response, now)
             }
         }
-    }
-
-    /// What was said to somebody's own changes is for nobody else at the root, where everybody asks by one
-    /// name.
-    private func mayKeep(_ job: LoadJob) -> Bool {
-        job.key == .get || job.layout.root == nil || !job.hasCredentials
-    }
-
-    private func shelved(_ entry: CacheEntry, _ job: LoadJob, _ body: ShelvedCopy.Body) -> ShelvedCopy {
-        ShelvedCopy(
-            href: job.request.url.withoutFragment.href, request: job.key, variant: variant(of: entry, job),
-            entry: entry, body: body, isPrivate: isPrivate(entry.fields, job))
-    }
-
-    private func variant(of entry: CacheEntry, _ job: LoadJob) -> String {
-        VaryKey(decoded: entry.fields, request: job.request.fields)?.text ?? VaryKey.never
     }
 
     private func keep(
@@ -251,7 +234,7 @@ final class LoadedKeeper {
         new.requested = response.requestTime.secondsSinceEpoch
         new.request = job.key
         new.type = entry.fields.contentType?.essence
-        new.variant = variant(of: entry, job)
+        new.variant = job.variant(of: entry)
         new.flags = (job.held?.flags ?? []).intersection(.ofBody).subtracting([.isPrivate, .askedByOrigin])
             .union(flags(of: response, job))
         if case .new = body, !response.isCoded { new.flags.remove(.isCoded) }
@@ -274,29 +257,11 @@ final class LoadedKeeper {
         _ = try? opened?.writer.collect(limit: sizeLimit / 10 * 9)
     }
 
-    private func subject(
-        _ response: LoadedResponse, _ job: LoadJob, _ loaded: LoadedBody
-    ) -> ResponseInspection.Subject {
-        ResponseInspection.Subject(
-            url: job.request.url, status: response.status, fields: response.fields,
-            beginning: Array(loaded.bytes.prefix(4096)))
-    }
-
-    /// What was asked for with somebody's credentials is that one's, unless its server gives the same to
-    /// everybody, or gave it for another site's page to show.
-    private func isPrivate(_ fields: HTTPFields, _ job: LoadJob, hasCredentials: Bool = false) -> Bool {
-        guard hasCredentials || job.hasCredentials else { return false }
-        if fields.elements("Cache-Control").contains(where: { HTTPGrammar.matches($0, "public") }) {
-            return false
-        }
-        return job.isNear || fields.contains("Access-Control-Allow-Origin")
-    }
-
     private func flags(of response: LoadedResponse, _ job: LoadJob) -> ResponseFlags {
         var flags = response.flags
         if flags.contains(.isPrivate) || job.hasCredentials {
             flags.remove(.isPrivate)
-            if isPrivate(response.fields, job, hasCredentials: true) { flags.insert(.isPrivate) }
+            if job.isPrivate(response.fields, hasCredentials: true) { flags.insert(.isPrivate) }
         }
         if job.request.fields.contains("Origin") { flags.insert(.askedByOrigin) }
         return flags
@@ -377,9 +342,7 @@ final class LoadedKeeper {
 
     /// Those of a site at the root are its own; where each origin has a name, so are all others'.
     private func cookies(_ fields: HTTPFields, _ job: LoadJob) -> [UInt8] {
-        if job.layout.isTransparent {
-            return HTTPGrammar.bytes(of: fields.all("Set-Cookie").map { "Set-Cookie: \($0)\r\n" }.joined())
-        }
+        if job.layout.isTransparent { return fields.cookieLines }
         guard job.layout.root?.isRoot(job.request.url) ?? true else { return [] }
         var lines = HTTPFields()
         for cookie in fields.all("Set-Cookie") {

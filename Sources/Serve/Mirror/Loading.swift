@@ -12,13 +12,22 @@ final class Loading: Sendable {
     let profile: CacheProfile
     let reach = OriginReach()
     let shelf: BodyShelf
+    let arrivals = Arrivals()
     let ready: FreshAnswers
     private let load: Load
     private let clock: @Sendable () -> HTTPDate
-    private let flights = SingleFlight<String, LoadedReply>()
-    private let queue = Inbox<Work>()
+    private let changes = ChangedURLs()
+    /// Nil for those who are to ask for themselves.
+    private let flights = SingleFlight<String, LoadedReply?>()
+    private let queue = Inbox<Message>()
     private let thread: NamedThread
     private let timer: LoadTimer?
+
+    private enum Message: Sendable {
+        case work(Work)
+        /// There are arrivals.
+        case arrivals
+    }
 
     /// Nil when it goes on elsewhere; else what is to be called once what it put is kept, or lost.
     private typealias Work = @Sendable (LoadedKeeper) -> Finish?
@@ -39,21 +48,39 @@ final class Loading: Sendable {
         let ready = FreshAnswers(tier)
         self.ready = ready
         let isOpen = Monitor(false)
-        let queue = queue
+        let (queue, arrivals) = (queue, arrivals)
         do throws(SystemError) {
             let (profile, site, sizeLimit) = (options.profile, options.site, options.sizeLimit)
             thread = try NamedThread.start("larder-load") {
                 let keeper = LoadedKeeper(
-                    folder, profile: profile, shelf: shelf, site: site, sizeLimit: sizeLimit)
+                    folder, profile: profile, shelf: shelf, arrivals: arrivals, site: site, sizeLimit: sizeLimit)
                 keeper.open()
                 isOpen.change { $0 = true }
-                while let first = queue.next() { Self.run([first] + queue.takeAll(), keeper, ready) }
+                while let first = queue.next() { Self.run(first, queue, arrivals, keeper, ready) }
+                Self.run(arrivals.takeAll(isLast: true).map { work in { work($0) } }, keeper, ready)
             }
             isOpen.wait { $0 ? () : nil }
         } catch {
             throw ServerError(error)
         }
     }
+
+    private static func run(
+        _ first: Message, _ queue: Inbox<Message>, _ arrivals: Arrivals, _ keeper: LoadedKeeper,
+        _ ready: FreshAnswers
+    ) {
+        var messages = [first]
+        // Who waits for nothing may wait for others who come.
+        if case .arrivals = first, let next = queue.next(atMost: longestRest) { messages.append(next) }
+        messages += queue.takeAll()
+        // First, as they came first: what changes something counts for them too.
+        let arrived: [Work] = arrivals.takeAll().map { work in { work($0) } }
+        let asked: [Work] = messages.compactMap { if case .work(let work) = $0 { work } else { nil } }
+        run(arrived + asked, keeper, ready)
+    }
+
+    /// How long what has come may rest until it is put.
+    private static let longestRest = Duration.milliseconds(20)
 
     /// What came meanwhile is committed together: nobody is answered before what came for it is kept.
     private static func run(_ works: [Work], _ keeper: LoadedKeeper, _ ready: FreshAnswers) {
@@ -86,30 +113,43 @@ final class Loading: Sendable {
     /// The same. Where the server takes too long, it is taken for silent, and `otherwise` is called
     /// meanwhile.
     func run(
-        _ job: LoadJob, otherwise: (@Sendable () -> Void)?, done: @escaping @Sendable (LoadedReply) -> Void
+        _ job: LoadJob, by loads: (any OwnLoads)?, otherwise: (@Sendable () -> Void)?,
+        done: @escaping @Sendable (LoadedReply) -> Void
     ) {
-        guard let timer, let otherwise else { return run(job, done: done) }
+        guard let timer, let otherwise else { return run(job, by: loads, done: done) }
         let wait = timer.wait { [reach, clock] in
             reach.note(job.request.url.origin, answered: false, now: clock())
             otherwise()
         }
-        run(job) { reply in
+        run(job, by: loads) { reply in
             timer.end(wait)
             done(reply)
         }
     }
 
     /// Calls `done` with what came of it, on the thread that made it.
-    func run(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
-        guard let key = job.flightKey else { return start(job, done: done) }
+    ///
+    /// - Parameter loads: those of the thread that asks, which are asked first.
+    func run(
+        _ asked: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        var job = asked
+        job.stage = changes.stage(at: job.request.url)
+        guard let key = job.flightKey else { return start(job, by: loads, done: done) }
         let lead = Lead()
-        flights.load(key) { reply in
-            if lead.isTaken { return done(reply) }
-            guard reply.isShared else { return self.start(job, done: done) }
+        flights.load(key) { [job] reply in
+            if lead.isTaken { return }
+            guard let reply, reply.isShared else { return self.start(job, done: done) }
             done(LoadedReply(answer: reply.answer, source: reply.source))
         } by: { complete in
             lead.take()
-            start(job, done: complete)
+            // What goes out as it comes waits for its client, and that is nobody else's to wait for.
+            job.stream?.whenBegun { complete(nil) }
+            start(job, by: loads) { [stream = job.stream] reply in
+                // First: who asks once more for what he has got is not one of those who waited.
+                complete(stream?.isGone == true ? nil : reply)
+                done(reply)
+            }
         }
     }
 
@@ -127,23 +167,57 @@ final class Loading: Sendable {
         func take() { flag.store(true, ordering: .releasing) }
     }
 
-    private func start(_ job: LoadJob, done: @escaping @Sendable (LoadedReply) -> Void) {
-        load(job.upstream) { outcome in
-            let isAdded = self.queue.put { keeper in self.conclude(job, outcome, keeper, done: done) }
+    private func start(
+        _ job: LoadJob, by loads: (any OwnLoads)? = nil, done: @escaping @Sendable (LoadedReply) -> Void
+    ) {
+        let conclude: @Sendable (LoadOutcome) -> Void = { outcome in
+            switch outcome {
+            case .response(let response):
+                self.reach.note(job.request.url.origin, answered: true, now: self.now)
+                if job.layout.isTransparent { self.reach.note(job.request.url.origin, from: response.flags) }
+            case .failure: self.reach.note(job.request.url.origin, answered: false, now: self.now)
+            }
+            if case .response(let response) = outcome {
+                self.changes.note(
+                    Invalidation.targets(of: job.request, status: response.status, fields: response.fields))
+            }
+            if let arrival = Arrival(job, outcome, self.profile, now: self.now),
+                let reply = self.take(arrival, of: job)
+            {
+                return done(reply)
+            }
+            let isAdded = self.queue.put(
+                .work { keeper in self.conclude(job, outcome, keeper, done: done) })
             if !isAdded { done(LoadedReply(answer: .text(504, "The larder is closing.\n"), source: .missed)) }
         }
+        if let loads { loads.load(job.upstream, done: conclude) } else { load(job.upstream, conclude) }
+    }
+
+    /// Has what came kept behind the back of its client, who gets this. Nil where that has to wait.
+    private func take(_ arrival: Arrival, of job: LoadJob) -> LoadedReply? {
+        guard let unnumbered = arrival.copy else { return arrival.reply }
+        guard let copy = arrivals.add(unnumbered) else { return nil }
+        ready.forget(job.request.url)
+        let now = now
+        let isFirst = arrivals.put { [arrivals] keeper in
+            let failure = keeper.keep(arrival, of: job, now: now)
+            return { lost in
+                arrivals.remove(copy)
+                if let why = failure ?? lost { job.isLost?("\(why)") }
+            }
+        }
+        switch isFirst {
+        case true?: queue.put(.arrivals)
+        case false?: break
+        case nil: job.isLost?("the larder is closing")
+        }
+        return arrival.reply
     }
 
     private func conclude(
         _ job: LoadJob, _ outcome: LoadOutcome, _ keeper: LoadedKeeper,
         done: @escaping @Sendable (LoadedReply) -> Void
     ) -> Finish? {
-        switch outcome {
-        case .response(let response):
-            reach.note(job.request.url.origin, answered: true, now: now)
-            if job.layout.isTransparent { reach.note(job.request.url.origin, from: response.flags) }
-        case .failure: reach.note(job.request.url.origin, answered: false, now: now)
-        }
         guard let reply = keeper.conclude(job, outcome, now: now) else {
             start(job.unconditional, done: done)
             return nil
@@ -174,7 +248,7 @@ final class FreshAnswers: Sendable {
     func keep(
         _ answer: Answer, of copy: FoundCopy, _ look: MirrorResponder.Look, notedAt changeCount: Int
     ) {
-        guard let (origin, target) = Self.key(copy.url.href) else { return }
+        let (origin, target) = Self.key(copy.url)
         tier.keep(
             answer, byteCount: answer.heldByteCount, id: copy.response.url, for: origin.span, target.span,
             madeIn: look.generation, now: look.time)
@@ -182,17 +256,22 @@ final class FreshAnswers: Sendable {
         if changeCount != self.changeCount { tier.remove(origin.span, target.span) }
     }
 
+    func forget(_ url: WebURL) {
+        changes.add(1, ordering: .acquiringAndReleasing)
+        let key = Self.key(url)
+        tier.remove(key.origin.span, key.target.span)
+    }
+
     func forget(_ hrefs: [String]) {
         guard !hrefs.isEmpty else { return }
         changes.add(1, ordering: .acquiringAndReleasing)
-        for (origin, target) in hrefs.compactMap(Self.key) { tier.remove(origin.span, target.span) }
+        for (origin, target) in hrefs.compactMap({ WebURL($0).map(Self.key) }) { tier.remove(origin.span, target.span) }
     }
 
     /// As requests name it.
-    private static func key(_ href: String) -> (origin: [UInt8], target: [UInt8])? {
-        WebURL(href).map { url in
-            (Array(url.origin.utf8), Array(url.withoutFragment.href.utf8.dropFirst(url.origin.utf8.count)))
-        }
+    private static func key(_ url: WebURL) -> (origin: [UInt8], target: [UInt8]) {
+        let origin = Array(url.origin.utf8)
+        return (origin, Array(url.withoutFragment.href.utf8.dropFirst(origin.count)))
     }
 }
 

@@ -12,6 +12,7 @@ internal import Web
 final class MirrorResponder: Responder {
     let context: MirrorContext
     let portal: Portal
+    let loads: (any OwnLoads)?
     private var store: WatchedStore
     /// Read once for each look at the store.
     private var rules: (generation: TierGeneration, rules: SiteRules)?
@@ -27,6 +28,7 @@ final class MirrorResponder: Responder {
     ) {
         self.store = store
         self.context = context
+        loads = context.ownLoads?()
         portal = Portal(
             layout: context.layout.seen(from: "localhost:\(context.layout.port)"), verdicts: verdicts,
             walk: context.walk, traffic: traffic)
@@ -34,7 +36,12 @@ final class MirrorResponder: Responder {
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         if let known = ready(request) { return Reply(answer: known) }
-        let exchange = Exchange(request, self)
+        return respond(to: request, proxied: nil, orLater: later)
+    }
+
+    /// - Parameter proxied: what a proxy is asked for.
+    func respond(to request: Request, proxied: WebURL?, orLater later: Later) -> Reply? {
+        let exchange = Exchange(request, self, proxied: proxied)
         do throws(StoreError) {
             return try exchange.reply(orLater: later)
         } catch {
@@ -155,11 +162,14 @@ struct MirrorContext: Sendable {
     let notes: ServingNotes?
     /// Nil where no server is ever asked.
     let loading: Loading?
+    let ownLoads: (@Sendable () -> (any OwnLoads)?)?
     let rules: [CacheRules.Rule]
     let requirements: @Sendable (StoreReader) throws(StoreError) -> Requirements
     let walk: SiteNeeds.Walk?
     /// To a proxy: public servers' pages may ask private addresses.
     let mayReachPrivate: Bool
+    /// To a proxy: what passes.
+    let log: PassLog?
     /// A mirror, where what is ready is for all who ask from the same origin.
     let givesAlike: Bool
 
@@ -175,6 +185,7 @@ struct MirrorContext: Sendable {
             isExposed: !options.address.isLoopback, showsPrivate: options.showsPrivate,
             isTransparent: proxy != nil, seals: seals)
         mayReachPrivate = proxy?.mayReachPrivate ?? false
+        log = proxy?.log
         names = LarderNames(
             layout: layout, others: options.address.isLoopback ? [] : Self.machineNames,
             takesAddresses: !options.address.isLoopback)
@@ -183,6 +194,7 @@ struct MirrorContext: Sendable {
         self.tier = tier
         self.notes = notes
         self.loading = loading
+        ownLoads = options.ownLoads
         rules = options.rules
         requirements = options.requirements
         walk = options.walk

@@ -69,10 +69,17 @@ package final class PassLog: Sendable {
         let (status, byteCount) = reply.streamed ?? (reply.answer.status, reply.answer.bodyByteCount)
         let source = reply.streamed == nil ? reply.source : .network
         note(method, url, status, source, byteCount, isKept: reply.isKept, since: start)
-        guard let failure = reply.failure else { return }
+        if let failure = reply.failure { noteLoss(failure, wasCounted: false) }
+    }
+
+    /// What its client has could not be kept.
+    ///
+    /// - Parameter wasCounted: among what is kept.
+    func noteLoss(_ why: String, wasCounted: Bool = true) {
         state.withLock { state in
+            if wasCounted { state.counts.kept -= 1 }
             state.counts.lost += 1
-            state.counts.lostWhy = failure
+            state.counts.lostWhy = why
         }
     }
 

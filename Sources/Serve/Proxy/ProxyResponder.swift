@@ -49,6 +49,7 @@ final class ProxyResponder: Responder {
     }
 
     var isProxy: Bool { true }
+    var loads: (any OwnLoads)? { mirror.loads }
 
     func respond(to request: Request, orLater later: Later) -> Reply? {
         let start = ContinuousClock.now
@@ -64,6 +65,7 @@ final class ProxyResponder: Responder {
             return reply
         }
         guard let url = request.proxied else { return Reply(answer: misdirected(request)) }
+        if let answer = ProxyHop.answer(request) { return Reply(answer: answer) }
         if Upgrade.isAsked(for: request) {
             if request.tunnel == nil, let refusal = refusal(ofPort: url.effectivePort) {
                 return Reply(answer: refusal)
@@ -71,7 +73,7 @@ final class ProxyResponder: Responder {
             return Upgrade(request, url, mayReach: mirror.reach(of: request, to: url), options).reply(start)
         }
         let reply = mirror.respond(
-            to: request, orLater: later.observed { log.note(method, url.href, $0, since: start) })
+            to: request, proxied: url, orLater: later.observed { log.note(method, url.href, $0, since: start) })
         if let reply { log.note(method, url.href, reply, since: start) }
         return reply
     }
@@ -109,7 +111,7 @@ final class ProxyResponder: Responder {
 
     /// RFC 9110 §11.7.
     private func refusal(of request: Request) -> Answer? {
-        guard !isKnown(by: request.fields["Proxy-Authorization"]) else { return nil }
+        guard options.login != nil, !isKnown(by: request.fields["Proxy-Authorization"]) else { return nil }
         return .text(
             407, "This proxy is for those who have its login.\n",
             fields: [("Proxy-Authenticate", "Basic realm=\"larder\"")])
@@ -150,6 +152,46 @@ final class ProxyResponder: Responder {
         }
         return ProxyPage.answer(request, options, port: port)
     }
+}
+
+/// One hop on the way of a message: this proxy.
+enum ProxyHop {
+    /// RFC 9110 §7.6.3; drawn anew by each process, so that it knows its own and no other larder's.
+    static let via = "1.1 larder-" + String(UInt32.random(in: 1 << 28 ... .max), radix: 16)
+
+    /// To a request that goes no further: one that has been here before, or that has come as far as it was to (§7.6.2).
+    static func answer(_ request: Request) -> Answer? {
+        guard request.head.saysWay else { return nil }
+        let fields = request.fields
+        if fields.elements("Via").contains(via) {
+            return .text(508, "The request has been here before: this proxy asks itself for it.\n", fields: own)
+        }
+        guard limited.contains(request.method), fields["Max-Forwards"].flatMap({ Int($0) }) == 0 else { return nil }
+        guard request.method == "TRACE" else {
+            let methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT"
+            return Answer(status: 204, fields: [("Allow", methods)] + own, body: [])
+        }
+        // §9.3.8: what is nobody else's does not come back.
+        let secret = ["authorization", "proxy-authorization", "cookie"]
+        let lines = fields.list.filter { !secret.contains($0.name.lowercased()) }
+            .map { "\($0.name): \($0.value)\r\n" }
+        let text = "TRACE \(request.proxied?.href ?? request.targetText) HTTP/1.1\r\n\(lines.joined())\r\n"
+        return Answer(
+            status: 200, fields: [("Content-Type", "message/http")] + own, body: HTTPGrammar.bytes(of: text))
+    }
+
+    /// What goes out in a request's stead.
+    static func forwarded(_ fields: HTTPFields, method: String) -> HTTPFields {
+        var fields = fields
+        fields.append("Via", via)
+        if limited.contains(method), let left = fields["Max-Forwards"].flatMap({ Int($0) }), left > 0 {
+            fields.set("Max-Forwards", String(left - 1))
+        }
+        return fields
+    }
+
+    private static let limited = ["TRACE", "OPTIONS"]
+    private static let own = [("Cache-Control", "no-store")]
 }
 
 extension Request {

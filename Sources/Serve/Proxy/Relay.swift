@@ -204,7 +204,7 @@ struct Upgrade {
         where !["host", "larder-policy"].contains(field.name.lowercased()) {
             head += "\(field.name): \(field.value)\r\n"
         }
-        head += "Connection: Upgrade\r\nUpgrade: \(protocols)\r\n\r\n"
+        head += "Via: \(ProxyHop.via)\r\nConnection: Upgrade\r\nUpgrade: \(protocols)\r\n\r\n"
         self.head = HTTPGrammar.bytes(of: head)
     }
 

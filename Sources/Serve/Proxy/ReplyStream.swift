@@ -39,6 +39,7 @@ final class ReplyStream: LoadStream {
         /// All has come; the end waits until it is kept.
         var isWhole = false
         var wake: (@Sendable () -> Void)?
+        var begun: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -71,7 +72,10 @@ final class ReplyStream: LoadStream {
         guard var head = decide(status, fields, byteCount), slot.begin() else { return false }
         let isChunked = byteCount == nil && takesChunks
         chunks.store(isChunked, ordering: .releasing)
-        state.withLock { $0.status = status }
+        let begun = state.withLock { state in
+            state.status = status
+            return state.begun.take()
+        }
         started.store(true, ordering: .releasing)
         if let byteCount {
             head += "Content-Length: \(byteCount)\r\n".utf8
@@ -79,18 +83,22 @@ final class ReplyStream: LoadStream {
             head += (isChunked ? "Transfer-Encoding: chunked\r\n" : "Connection: close\r\n").utf8
         }
         slot.put(.start(self, head, closes: byteCount == nil && !isChunked))
+        begun?()
         return true
     }
 
+    /// Calls the body as soon as the head is on its way; before the server is asked.
+    func whenBegun(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.begun = body } }
+
     var hasRoom: Bool {
         state.withLock { state in
-            let hasRoom = state.isGone || state.waiting + state.queued < Self.mostWaiting
+            let hasRoom = state.isGone || slot.hasLeft || state.waiting + state.queued < Self.mostWaiting
             state.wasFull = !hasRoom
             return hasRoom
         }
     }
 
-    var isGone: Bool { state.withLock(\.isGone) }
+    var isGone: Bool { slot.hasLeft || state.withLock(\.isGone) }
 
     func take(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }

@@ -108,9 +108,10 @@ package struct CacheRequest: Sendable {
         self.isRecorded = isRecorded
     }
 
-    private static let conditions: Set<String> = [
-        "if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+    private static let conditions: FieldNames = [
+        "if-match", "if-none-match", "if-modified-since", "if-unmodified-since",
     ]
+    private static let parts: FieldNames = ["range", "if-range"]
 
     /// What goes to the server in the request's stead: without the fields of the connection and, for GET and
     /// HEAD, without the client's conditions and range, which are evaluated against what comes; with the
@@ -124,9 +125,8 @@ package struct CacheRequest: Sendable {
     ) -> HTTPFields {
         var result = fields.withoutConnectionFields
         if method.isAnsweredByStored {
-            var dropped = keepingConditions ? [] : Self.conditions
-            if keepingRange { dropped.remove("if-range") } else { dropped.formUnion(["range", "if-range"]) }
-            result = result.removing(dropped)
+            if !keepingConditions { result = result.removing(Self.conditions) }
+            if !keepingRange { result = result.removing(Self.parts) }
         }
         for field in additional.list { result.set(field.name, field.value) }
         return result

@@ -295,6 +295,22 @@ package struct CacheConclusion: Sendable, Equatable {
         /// The part that came joins the parts that are stored, which get this head (`HeldParts`,
         /// `CacheEntry.completed`).
         case extend(CacheEntry)
+
+        /// What is stored must be validated before it is used again: it may be out of date already.
+        package mutating func invalidate() {
+            switch self {
+            case .none: break
+            case .store(var entry, let policy):
+                entry.isInvalidated = true
+                self = .store(entry, policy)
+            case .update(var entry):
+                entry.isInvalidated = true
+                self = .update(entry)
+            case .extend(var entry):
+                entry.isInvalidated = true
+                self = .extend(entry)
+            }
+        }
     }
 
     package var reply: Reply

@@ -25,8 +25,9 @@ package struct CacheRules: Sendable {
             self.mediaType = mediaType
         }
 
-        func matches(_ url: WebURL, _ type: MediaType?) -> Bool {
-            (pattern?.matches(url) ?? true) && (mediaType?.matches(type) ?? true)
+        /// - Parameter type: read only where the rule is about types.
+        func matches(_ url: WebURL, _ type: @autoclosure () -> MediaType?) -> Bool {
+            (pattern?.matches(url) ?? true) && (mediaType?.matches(type()) ?? true)
         }
     }
 
@@ -58,12 +59,12 @@ package struct CacheRules: Sendable {
         self.inspection = inspection
     }
 
-    package func lifetime(for url: WebURL, _ type: MediaType?) -> ForcedLifetime? {
-        first(\.lifetime, url, type)
+    package func lifetime(for url: WebURL, _ type: @autoclosure () -> MediaType?) -> ForcedLifetime? {
+        first(\.lifetime, url, type())
     }
 
-    package func storage(for url: WebURL, _ type: MediaType?) -> StoragePolicy? {
-        first(\.storage, url, type)
+    package func storage(for url: WebURL, _ type: @autoclosure () -> MediaType?) -> StoragePolicy? {
+        first(\.storage, url, type())
     }
 
     /// The rule by which nothing of the URL is to be on the disk; nil where it may be.
@@ -104,9 +105,11 @@ package struct CacheRules: Sendable {
     /// Nobody has to look at an answer for their sake.
     package var refusesNothing: Bool { inspection.acceptsAll && rules.allSatisfy { $0.refusal == nil } }
 
-    private func first<Value>(_ answer: KeyPath<Rule, Value?>, _ url: WebURL, _ type: MediaType?) -> Value? {
+    private func first<Value>(
+        _ answer: KeyPath<Rule, Value?>, _ url: WebURL, _ type: @autoclosure () -> MediaType?
+    ) -> Value? {
         for rule in rules {
-            if let value = rule[keyPath: answer], rule.matches(url, type) { return value }
+            if let value = rule[keyPath: answer], rule.matches(url, type()) { return value }
         }
         return nil
     }
@@ -299,12 +302,12 @@ package struct ResponseInspection: Sendable {
 
     /// Refuses a page of HTML with status 200 where the URL's ending promises something else.
     package static let refusingStandIns = ResponseInspection { subject in
-        guard subject.status == 200, let type = subject.fields.contentType,
-            type.essence == "text/html" || type.essence == "application/xhtml+xml"
+        let path = subject.url.path.utf8
+        guard subject.status == 200, let dot = path.lastIndex(of: 0x2E),
+            neverHTML.contains(HTTPGrammar.lowercased(path[path.index(after: dot)...])),
+            let type = subject.fields.contentType
         else { return false }
-        let name = Array(subject.url.path.utf8.reversed().prefix { $0 != 0x2F }.reversed())
-        guard let dot = name.lastIndex(of: 0x2E) else { return false }
-        return neverHTML.contains(HTTPGrammar.lowercased(name[(dot + 1)...]))
+        return type.essence == "text/html" || type.essence == "application/xhtml+xml"
     }
 
     /// Endings under which no server has reason to serve a page.

@@ -76,6 +76,31 @@ package struct HTTPFields: Sendable, Equatable {
     }
 }
 
+/// Names of fields, told apart from others by their lengths first: that spares most of them being read.
+package struct FieldNames: Sendable, ExpressibleByArrayLiteral {
+    private var names: Set<String>
+    /// A bit for each length that there is, the last one for all that are longer.
+    private var lengths: UInt64 = 0
+
+    /// In lower case.
+    package init(_ names: some Sequence<String>) {
+        self.names = Set(names)
+        for name in self.names { lengths |= Self.bit(name) }
+    }
+
+    package init(arrayLiteral names: String...) { self.init(names) }
+
+    package func contains(_ name: String) -> Bool {
+        lengths & Self.bit(name) != 0 && names.contains(HTTPGrammar.lowercased(name.utf8))
+    }
+
+    func adding(_ others: [String]) -> FieldNames {
+        others.isEmpty ? self : FieldNames(names.union(others))
+    }
+
+    private static func bit(_ name: String) -> UInt64 { 1 << min(63, UInt64(name.utf8.count)) }
+}
+
 extension HTTPFields: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Field(name: $0, value: $1) })

@@ -146,9 +146,9 @@ struct HelpTopic: Sendable {
               version=NAMES      these parameters (with commas between) tell versions apart, as v, ver, _ and t do by
                                  themselves: what is not held may be answered by another version of it
               any-order          what is not held may be answered by the same parameters in another order
-              post               what a POST was answered is kept, and answers the same POST (method, URL and body, of
-                                 JSON the value) where the policy shows what is held; nothing else that changes
-                                 something ever is
+              post               what a POST, a PUT or another such request was answered is kept, and answers the same one
+                                 (method, URL and body, of JSON the value) where the policy shows what is held; else
+                                 nothing that changes something is ever answered so
               refuse             what comes and matches is not kept, and what was held before stays; with
                                  status=N, larger-than=SIZE, smaller-than=SIZE or text=WORDS only what is so as well.
                                  WORDS stand in the first 4 kB; %20 is a space. k, M and G are powers of 1000

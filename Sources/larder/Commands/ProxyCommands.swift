@@ -71,6 +71,7 @@ enum RecordCommand {
             proxy.ports = [0]
             change(&options, &proxy)
             let larder = try arguments.larder
+            Signals.shared.beginPassing()
             let service = try larder.proxy(proxy, serving: options)
             let folder: TrustFolder
             do { folder = try TrustFolder(larder.authority()) } catch {
@@ -118,15 +119,18 @@ enum RecordCommand {
         posix_spawnattr_setsigdefault(&attributes, &standard)
         posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
         var child: pid_t = 0
+        if let number = Signals.shared.firstPassed { return 128 + number }
         let code = posix_spawnp(&child, words[0], nil, &attributes, arguments, settings)
         guard code == 0 else {
             terminal.fail(
                 "cannot run \(words[0]): \(SystemError.text(of: code)); check its name")
             return code == ENOENT ? 127 : 126
         }
-        // A terminal tells both of Ctrl-C; what is sent to larder alone is passed on.
-        let running = child
-        Signals.shared.onFirst { kill(running, SIGTERM) }
+        Signals.shared.pass(to: child)
+        var end = siginfo_t()
+        // It keeps its number until nobody sends it anything any more.
+        while waitid(P_PID, id_t(child), &end, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+        Signals.shared.pass(to: nil)
         var status: Int32 = 0
         while waitpid(child, &status, 0) < 0, errno == EINTR {}
         let signal = status & 0x7F

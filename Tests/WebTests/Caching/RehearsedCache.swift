@@ -107,7 +107,7 @@ extension CacheEntry {
     }
 
     /// Those that describe a body, which a 304 does not have (RFC 9110, section 15.4.5).
-    private static let bodyFields: Set<String> = [
+    private static let bodyFields: FieldNames = [
         "content-digest", "content-encoding", "content-language", "content-length", "content-md5", "content-range",
         "content-type",
     ]

@@ -1,0 +1,107 @@
+internal import CCurl
+internal import CLinux
+internal import Glibc
+internal import System
+
+/// The sockets that libcurl wants to know about, in one queue of the kernel's, and the time at which it wants to be
+/// called: so that of many transfers only those are looked at for which something has come. It belongs to the thread of
+/// its loop.
+final class SocketQueue {
+    /// Readable while there is something to do, or somebody has woken the loop.
+    let descriptor: Int32
+    private let multi: UnsafeMutableRawPointer
+    private let waker: Int32
+    private let age = Stopwatch()
+    /// When libcurl's own times are over.
+    private var due: Duration?
+    private var events = [epoll_event](repeating: epoll_event(), count: 128)
+
+    init(_ waker: FetchWaker) throws(FetchFailure) {
+        multi = waker.multi
+        self.waker = waker.descriptor
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard descriptor >= 0,
+            larder_epoll_add(descriptor, self.waker, EPOLLIN.rawValue, UInt64(self.waker)) == 0
+        else { throw FetchFailure(.machine, "no event queue is to be had: \(SystemError.text(of: errno))") }
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        try larder_curl_multi_on_socket(
+            multi,
+            { _, socket, what, context, _ in
+                guard let context else { return -1 }
+                return Unmanaged<SocketQueue>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+            }, me
+        ).check()
+        try larder_curl_multi_on_timer(
+            multi,
+            { _, milliseconds, context in
+                guard let context else { return -1 }
+                let queue = Unmanaged<SocketQueue>.fromOpaque(context).takeUnretainedValue()
+                queue.due = milliseconds < 0 ? nil : queue.age.elapsed + .milliseconds(milliseconds)
+                return 0
+            }, me
+        ).check()
+    }
+
+    deinit {
+        // Whoever holds the waker cleans the handle up later.
+        _ = larder_curl_multi_on_socket(multi, nil, nil)
+        _ = larder_curl_multi_on_timer(multi, nil, nil)
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// How long libcurl need not be called, unless something comes.
+    var patience: Duration { due.map { max(.zero, $0 - age.elapsed) } ?? .seconds(60) }
+
+    /// Waits so long at most, and has libcurl look at what has come.
+    func turn(waitingAtMost time: Duration) throws(FetchFailure) {
+        let milliseconds = time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
+        let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
+        guard count >= 0 || errno == EINTR else {
+            throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
+        }
+        var running: Int32 = 0
+        for index in 0..<max(0, Int(count)) {
+            let socket = Int32(truncatingIfNeeded: larder_epoll_token(&events[index]))
+            guard socket != waker else {
+                var wakings: eventfd_t = 0
+                eventfd_read(waker, &wakings)
+                continue
+            }
+            try curl_multi_socket_action(multi, socket, Self.mask(larder_epoll_flags(&events[index])), &running)
+                .check()
+        }
+        // What it does at once may make it want to be called at once, but not for ever.
+        for _ in 0..<Self.mostRounds {
+            guard let due, due <= age.elapsed else { return }
+            self.due = nil
+            try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
+        }
+    }
+
+    private static let mostRounds = 16
+
+    private func watch(_ socket: curl_socket_t, _ what: Int32) -> Int32 {
+        let wanted: UInt32 =
+            switch what {
+            case CURL_POLL_IN: EPOLLIN.rawValue
+            case CURL_POLL_OUT: EPOLLOUT.rawValue
+            case CURL_POLL_INOUT: EPOLLIN.rawValue | EPOLLOUT.rawValue
+            default: 0
+            }
+        guard wanted != 0 else {
+            // One that is closed already is out of the queue.
+            epoll_ctl(descriptor, EPOLL_CTL_DEL, socket, nil)
+            return 0
+        }
+        if larder_epoll_change(descriptor, socket, wanted, UInt64(socket)) == 0 { return 0 }
+        return larder_epoll_add(descriptor, socket, wanted, UInt64(socket))
+    }
+
+    private static func mask(_ flags: UInt32) -> Int32 {
+        var mask: Int32 = 0
+        if flags & (EPOLLIN.rawValue | EPOLLHUP.rawValue) != 0 { mask |= CURL_CSELECT_IN }
+        if flags & EPOLLOUT.rawValue != 0 { mask |= CURL_CSELECT_OUT }
+        if flags & EPOLLERR.rawValue != 0 { mask |= CURL_CSELECT_ERR }
+        return mask
+    }
+}

@@ -1,0 +1,80 @@
+import Glibc
+import TestOrigin
+import Testing
+
+@testable import LarderKit
+
+/// What clients do in tunnels that only other programs than ours can judge, and what tunnels cost.
+extension ProxyTests {
+    /// A client's certificates and sessions are OpenSSL's, by way of Python.
+    @Test func `a session of TLS is resumed, by a ticket, and its protocol agreed on`() throws {
+        let script = """
+            import socket, ssl, sys
+            port, authority = int(sys.argv[1]), sys.argv[2]
+            def ask(context, session=None):
+                plain = socket.create_connection(("127.0.0.1", port), 10)
+                plain.sendall(b"CONNECT jam.test:443 HTTP/1.1\\r\\nHost: jam.test:443\\r\\n\\r\\n")
+                assert plain.recv(100).startswith(b"HTTP/1.1 200")
+                secure = context.wrap_socket(plain, server_hostname="jam.test", session=session)
+                secure.sendall(b"GET /a HTTP/1.1\\r\\nHost: jam.test\\r\\nConnection: close\\r\\n\\r\\n")
+                assert secure.recv(100).startswith(b"HTTP/1.1 504")
+                while secure.recv(65536): pass
+                return secure
+            for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+                context = ssl.create_default_context(cafile=authority)
+                context.minimum_version = context.maximum_version = version
+                context.set_alpn_protocols(["h2", "http/1.1"])
+                first = ask(context)
+                second = ask(context, first.session)
+                print(first.version(), first.session_reused, second.session_reused, second.selected_alpn_protocol())
+            """
+        let authority = try folder.write(larder.authority().certificate, to: "ca.pem")
+        try proxying(.offline) { (_, service) throws in
+            let port = "\(try #require(service.proxyPort))"
+            let python = try ChildProcess("/usr/bin/env", ["python3", "-c", script, port, authority])
+            let ending = python.wait()
+            #expect(ending.output == "TLSv1.2 False True http/1.1\nTLSv1.3 False True http/1.1\n", "\(ending.errors)")
+        }
+    }
+
+    /// Neither one in which nothing is said, nor one of which one side has ended.
+    @Test(arguments: [false, true])
+    func `a tunnel that waits costs nothing`(isHalfClosed: Bool) throws {
+        origin.on("/a", .page("a"))
+        origin.hold("/a")
+        try proxying(.protocol, untouched: ["127.0.0.1"]) { (client, _) throws in
+            try connected(client)
+            try client.send("GET /a HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+            #expect(origin.waitForRequests(1, to: "/a"))
+            if isHalfClosed { client.closeWriting() }
+            let before = Self.relayTime()
+            #expect(throws: TestError.self) { _ = try client.read(1, within: .milliseconds(400)) }
+            // One that does not wait but looks again and again takes all that it gets.
+            #expect(Self.relayTime() - before < 100_000_000)
+            origin.release("/a")
+            #expect(try client.response().text == "a")
+        }
+    }
+
+    /// Of all relays' threads, in nanoseconds.
+    private static func relayTime() -> Int {
+        guard let tasks = opendir("/proc/self/task") else { return 0 }
+        defer { closedir(tasks) }
+        var time = 0
+        while let task = readdir(tasks) {
+            let name = withUnsafePointer(to: &task.pointee.d_name) { name in
+                name.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard text("/proc/self/task/\(name)/comm") == "larder-relay\n" else { continue }
+            time += text("/proc/self/task/\(name)/schedstat").split(separator: " ").first.flatMap { Int($0) } ?? 0
+        }
+        return time
+    }
+
+    private static func text(_ path: String) -> String {
+        guard let file = fopen(path, "r") else { return "" }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        return String(decoding: bytes.prefix(fread(&bytes, 1, bytes.count, file)), as: UTF8.self)
+    }
+}
