@@ -114,7 +114,7 @@ final class ArchiveInput {
             rawAt += filled
             return filled > 0
         }
-        if isBetweenMembers { try skipPadding() }
+        if isBetweenMembers, form != .deflate { try skipPadding() }
         guard damage == nil else { return false }
         guard rawAt < rawEnd else {
             if !isBetweenMembers, !decoder.isComplete { damage = "it ends in the middle" }

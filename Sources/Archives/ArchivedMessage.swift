@@ -24,6 +24,8 @@ final class ArchivedMessage {
     private(set) var fields = HTTPFields()
     private var hasHead: Bool
     private var chunks: ChunkReader?
+    /// The same, for those who are called while it reads.
+    private var isChunked = false
     private var codings: Codings = .none
     /// Nobody looks at codings: larder said that the body is kept in them.
     private let keepsCodings: Bool
@@ -113,7 +115,10 @@ final class ArchivedMessage {
         let lines = Array(head[min(end + 1, head.count)...])
         fields = HTTPFields(block: lines.span, isReceived: true)
         head = []
-        if fields.elements("Transfer-Encoding").last?.lowercased() == "chunked" { chunks = ChunkReader() }
+        if fields.elements("Transfer-Encoding").last?.lowercased() == "chunked" {
+            chunks = ChunkReader()
+            isChunked = true
+        }
         guard !keepsCodings, fields.isCoded else { return }
         do throws(CodingFault) {
             if let decoder = try BodyDecoder(fields) { codings = .untried(decoder, []) }
@@ -137,7 +142,7 @@ final class ArchivedMessage {
     }
 
     private func decode(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
-        if chunks != nil { withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self))) }
+        if isChunked { withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self))) }
         guard flaw == nil else { return }
         switch codings {
         case .none: try keep(piece)

@@ -119,23 +119,51 @@ enum CDXLine {
         return "\(key(place.url)) \(digits) \(members.text(.compact))"
     }
 
-    /// `https://www.example.com/A?c=2&b=1` is `com,example)/a?b=1&c=2`.
+    /// `https://www.example.com/A/?c=2&b=1` is `com,example)/a?b=1&c=2`, as pywb looks it up: what seldom makes a
+    /// difference makes none.
     static func key(_ address: String) -> String {
         guard let url = WebURL(address.lowercased()), url.isHTTP else { return address }
-        var labels = url.host.split(separator: ".", omittingEmptySubsequences: false)
-        let isName = url.host.utf8.first != UInt8(ascii: "[") && !(labels.last?.allSatisfy(\.isNumber) ?? true)
-        if isName, labels.count > 1, labels[0].hasPrefix("www"), labels[0].dropFirst(3).allSatisfy(\.isNumber) {
+        var labels = url.host.filter { $0 != "[" && $0 != "]" }.split(
+            separator: ".", omittingEmptySubsequences: false)
+        if labels.count > 1, labels[0].hasPrefix("www"), labels[0].dropFirst(3).allSatisfy(\.isNumber) {
             labels.removeFirst()
         }
-        var key = isName ? labels.reversed().joined(separator: ",") : url.host
-        if let port = url.port { key += ":\(port)" }
-        key += ")" + url.path
+        let port = url.port.map { ":\($0)" } ?? ""
+        let path = "/" + url.path.split(separator: "/").joined(separator: "/")
+        let key = labels.reversed().joined(separator: ",") + port + ")" + decoded(path)
         guard let query = url.query, !query.isEmpty else { return key }
-        let parts = query.split(separator: "&", omittingEmptySubsequences: false).enumerated().sorted { left, right in
-            let (a, b) = (left.element.prefix { $0 != "=" }, right.element.prefix { $0 != "=" })
-            return a == b ? left.offset < right.offset : Array(a.utf8).lexicographicallyPrecedes(Array(b.utf8))
+        let parts = query.split(separator: "&", omittingEmptySubsequences: false).map { part in
+            let end = part.firstIndex(of: "=") ?? part.endIndex
+            return (name: Array(part[..<end].utf8), value: Array(part[end...].utf8))
         }
-        return key + "?" + parts.map { String($0.element) }.joined(separator: "&")
+        let sorted = parts.sorted { left, right in
+            left.name == right.name
+                ? left.value.lexicographicallyPrecedes(right.value)
+                : left.name.lexicographicallyPrecedes(right.name)
+        }
+        let text = sorted.map { String(decoding: $0.name + $0.value, as: UTF8.self) }.joined(separator: "&")
+        return key + "?" + decoded(text)
+    }
+
+    /// Letters, digits and a few more need no escape.
+    private static func decoded(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var decoded: [UInt8] = []
+        var at = 0
+        while at < bytes.count {
+            if bytes[at] == UInt8(ascii: "%"), at + 2 < bytes.count,
+                let byte = UInt8(String(decoding: bytes[at + 1...at + 2], as: UTF8.self), radix: 16),
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+                    || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+            {
+                decoded.append((0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
+                at += 3
+            } else {
+                decoded.append(bytes[at])
+                at += 1
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
     }
 }
 

@@ -18,6 +18,7 @@ final class WARCReader: ArchiveReader {
     private var isLost = false
     private var hasFound = false
     private var isArc = false
+    private(set) var start: String?
 
     private struct Request {
         let method: String
@@ -129,11 +130,25 @@ final class WARCReader: ArchiveReader {
         case "revisit": try readMessage(head, url, byteCount, at: place, isRevisit: true)
         case "request": try readRequest(head, byteCount, url, at: place)
         case "resource": try readResource(head, url, byteCount, at: place)
+        case "warcinfo": try readInfo(byteCount, at: place)
         default:
             let taken = try input.take(byteCount) { (_) throws(ArchiveError) in true }
             guard taken == byteCount else { return lose("it ends in a record", url: url, at: place) }
             ready.append(.other)
         }
+    }
+
+    /// Of which site a larder says that it is; others have names of their own there.
+    private func readInfo(_ byteCount: Int, at place: String) throws(ArchiveError) {
+        var bytes: [UInt8] = []
+        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(limits.line - bytes.count))
+            return true
+        }
+        guard taken == byteCount else { return lose("it ends in a record", at: place) }
+        let part = HTTPFields(block: bytes.span)["isPartOf"]
+        if let part, WebURL(part)?.isHTTP == true { start = start ?? part }
+        ready.append(.other)
     }
 
     /// Some tools put it between angle brackets, as the drafts of the standard had it.

@@ -9,14 +9,20 @@ import Web
 
 /// What is held goes out, is read back, and comes in again as what it was.
 @Suite struct RoundTripTests {
-    private static let noise = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) }
+    private static let noise: [UInt8] = {
+        var state: UInt64 = 1
+        return (0..<70_000).map { _ -> UInt8 in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 56)
+        }
+    }()
 
     private static let answers: [HeldSite.Answer] = {
         var answers: [HeldSite.Answer] = [
             .page("/", "<title>Home</title><a href=/b>b</a>"),
             .page("/b", String(repeating: "jam and bread ", count: 500)),
             .page("/same", String(repeating: "jam and bread ", count: 500)),
-            .page("/ö%20?q=1&p=%C3%A4", "ä, ö; \u{1F353}"),
+            .page("/%C3%B6%20?q=1&p=%C3%A4", "ä, ö; \u{1F353}"),
             .file("/noise.png", "image/png", noise), .file("/empty.css", "text/css", []),
             .file("/large.bin", "application/octet-stream", Array(repeating: noise, count: 40).flatMap { $0 }),
             .file("/latin.txt", "text/plain; charset=iso-8859-1", [0x67, 0xFC, 0x74, 0]),
@@ -96,7 +102,7 @@ import Web
     @Test func `a WARC is split by size, and its parts come in together`() throws {
         let site = try HeldSite(Self.answers)
         let report = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
-        #expect(report.files.count > 2)
+        try #require(report.files.count > 2)
         #expect(report.files[1].path == site.home.file("out-00001.warc.gz"))
         #expect(report.isVerified == true)
         let other = try HeldSite()

@@ -67,10 +67,14 @@ import Testing
 
     @Test(arguments: [
         ("https://www.example.com/A?c=2&b=1", "com,example)/a?b=1&c=2"), ("http://www2.a.test:8080/", "test,a:8080)/"),
-        ("http://127.0.0.1/x", "127.0.0.1)/x"), ("https://www.test/", "www,test)/"),
-        ("http://a.test/?b&a&b=", "test,a)/?a&b&b="),
+        ("http://127.0.0.1/x", "1,0,0,127)/x"), ("https://www.test/", "test)/"),
+        ("http://a.test/?b&a&b=", "test,a)/?a&b&b="), ("http://a.test/foo/", "test,a)/foo"),
+        ("http://a.test/foo/?x=1", "test,a)/foo?x=1"), ("http://a.test/foo?", "test,a)/foo"),
+        ("http://a.test/a%20b/%C3%A9?q=%41", "test,a)/a%20b/%c3%a9?q=a"), ("http://a.test//b", "test,a)/b"),
+        ("https://a.test:443/", "test,a)/"), ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
     ])
+    // By pywb's own canonicalize.
     func `an address is turned around for the index`(address: String, key: String) {
-        #expect(CDXLine.key(address) == (key == "www,test)/" ? "test)/" : key))
+        #expect(CDXLine.key(address) == key)
     }
 }

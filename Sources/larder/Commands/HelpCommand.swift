@@ -183,7 +183,7 @@ struct HelpTopic: Sendable {
               larder export https://example.com/ example.warc.gz --verify
               larder export https://example.com/ example.wacz
               larder export https://example.com/ stick/example/
-              larder import crawl.warc.gz
+              larder import crawl.warc.gz --site https://example.com/
 
             Out
               warc   WARC 1.1, each record compressed for itself. A response, its request as far as it is known, and for a
