@@ -84,7 +84,7 @@ final class ArchivedMessage {
             try readHead()
         }
         if let rest = chunks?.untold { try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) } }
-        if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes) }
+        if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes, isAll: true) }
         if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.flaw?.description }
         guard flaw == nil else { return nil }
         return Whole(start: start, fields: fields, body: try spool.finish())
@@ -154,7 +154,7 @@ final class ArchivedMessage {
         }
     }
 
-    private func begin(_ decoder: BodyDecoder, _ bytes: [UInt8]) throws(ArchiveError) {
+    private func begin(_ decoder: BodyDecoder, _ bytes: [UInt8], isAll: Bool = false) throws(ArchiveError) {
         codings = .none
         var made: [UInt8] = []
         var isOther = false
@@ -169,6 +169,9 @@ final class ArchivedMessage {
                 isOther = true
             }
         }
+        // What has no mark of its coding, and is no whole of it, is not in it.
+        let isMarked = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
+        if isAll, !isMarked, decoder.flaw != nil { isOther = true }
         try (isOther ? bytes : made).withBytes { (bytes) throws(ArchiveError) in try keep(bytes) }
         if !isOther { codings = .decoding(decoder) }
     }

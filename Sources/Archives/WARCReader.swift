@@ -91,6 +91,7 @@ final class WARCReader: ArchiveReader {
     }
 
     private func lose(_ reason: String, url: String? = nil, at place: String) {
+        if let last = waiting.take() { ready.append(answered(last)) }
         ready.append(.fault(ArchiveFault(input.damage ?? reason, url: url, at: place)))
         isLost = true
     }
