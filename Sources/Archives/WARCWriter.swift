@@ -35,6 +35,8 @@ final class WARCStream {
 
     /// A revisit takes as much room as a small body, and more of a reader's time.
     private static let leastRevisited = 2048
+    /// Larger bodies are streamed, and hold up the threads meanwhile.
+    private static let mostLoaded = 4 << 20
     /// Of more bodies nobody knows that they were there.
     private static let mostOriginals = 200_000
 
@@ -71,7 +73,12 @@ final class WARCStream {
         case nil: put(response, byteCount: 1024) { Self.add(records, response, [], false, $0) }
         case .bytes(let bytes)?:
             put(response, byteCount: bytes.count + 1024) { Self.add(records, response, bytes, isPacked, $0) }
-        case .file?: try stream(response, isPacked)
+        case .file?:
+            guard let body = response.body, let content = body.content, body.byteCount <= Self.mostLoaded else {
+                return try stream(response, isPacked)
+            }
+            let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+            put(response, byteCount: bytes.count + 1024) { Self.add(records, response, bytes, isPacked, $0) }
         }
     }
 
