@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What undoes content codings in zlib, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
+// What makes and undoes codings in zlib, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
 // it was built with, so they are looked up by name at run time: nobody needs their headers, and what is not there is not
 // asked for.
 
@@ -26,6 +26,13 @@ typedef int (*larder_zlib_init)(larder_zlib_stream *stream, int window_bits, con
 /// `inflate`, which also takes what is to be flushed; `inflateReset` and `inflateEnd`.
 typedef int (*larder_zlib_run)(larder_zlib_stream *stream, int flush);
 typedef int (*larder_zlib_step)(larder_zlib_stream *stream);
+
+/// `deflateInit2_`.
+typedef int (*larder_zlib_start_deflating)(
+    larder_zlib_stream *stream, int level, int method, int window_bits, int memory, int strategy, const char *version,
+    int size);
+/// `crc32`.
+typedef unsigned long (*larder_zlib_checksum)(unsigned long checksum, const uint8_t *bytes, unsigned count);
 
 typedef void *(*larder_brotli_create)(void *allocate, void *release, void *context);
 typedef int (*larder_brotli_run)(

@@ -1,4 +1,5 @@
 internal import Bundles
+internal import Codings
 internal import Digest
 internal import Fetch
 internal import Markup

@@ -1,6 +1,8 @@
 internal import CCurl
+internal import Codings
 internal import Glibc
 package import System
+internal import Web
 
 /// Why no whole response came.
 package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible {
@@ -54,6 +56,23 @@ package struct FetchFailure: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     package var description: String { kind == .refused ? detail : "\(kind.rawValue) (\(detail))" }
+}
+
+extension FetchFailure {
+    init(_ fault: CodingFault) {
+        let kind: Kind =
+            switch fault {
+            case .unknown, .damaged: .nonsense
+            case .nested: .tooLarge
+            case .cut: .broken
+            }
+        self.init(kind, fault.description)
+    }
+
+    /// What undoes the codings of a body; nil where it is in none.
+    static func decoder(of fields: HTTPFields) throws(FetchFailure) -> BodyDecoder? {
+        do throws(CodingFault) { return try BodyDecoder(fields) } catch { throw FetchFailure(error) }
+    }
 }
 
 extension CURLcode {

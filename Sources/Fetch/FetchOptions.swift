@@ -1,3 +1,5 @@
+package import Codings
+
 /// How the loop fetches. Every limit on what a server may send is here.
 package struct FetchOptions: Sendable {
     package var userAgent: String

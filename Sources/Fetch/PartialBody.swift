@@ -89,11 +89,3 @@ extension PartialBody {
         return whole
     }
 }
-
-extension HTTPFields {
-    /// Whether the body had a content coding when it was sent.
-    package var isCoded: Bool {
-        guard contains("Content-Encoding") else { return false }
-        return elements("Content-Encoding").contains { $0.lowercased() != "identity" }
-    }
-}

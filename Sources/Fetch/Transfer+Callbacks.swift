@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Codings
 internal import Glibc
 internal import Web
 
@@ -153,7 +154,7 @@ extension Transfer {
                 .nonsense, "the answer has two lengths: \(fields.combined("Content-Length") ?? "")")
         }
         let keepsCoding = request?.keepsCoding ?? false || !ContentCoding.accepts(request?.codings, fields)
-        decoder = keepsCoding ? nil : try BodyDecoder(fields)
+        decoder = keepsCoding ? nil : try FetchFailure.decoder(of: fields)
         self.fields = fields
         let length = expected ?? amount(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)
         if let request, let stream = request.stream, request.method != "HEAD" {
@@ -187,6 +188,8 @@ extension Transfer {
                 guard options.expansion.isExceeded(byteCount: made, codedByteCount: coded) else { return }
                 throw FetchFailure(
                     .tooLarge, "the body is over \(options.expansion.factor) times what was sent")
+            } fault: {
+                FetchFailure($0)
             }
             return true
         } catch {

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Codings
 internal import Web
 
 /// What libcurl is told before a request.

@@ -1,4 +1,5 @@
 internal import CCurl
+internal import Codings
 internal import Glibc
 internal import System
 internal import Web
@@ -218,7 +219,7 @@ extension Transfer {
         if let stop { return .failure(stop) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         guard let fields else { return .failure(FetchFailure(.nonsense, "the answer has no status")) }
-        if let flaw = decoder?.flaw { return .failure(flaw) }
+        if let flaw = decoder?.flaw { return .failure(FetchFailure(flaw)) }
         if let expected, sink.byteCount < expected {
             return .failure(
                 FetchFailure(.broken, "\(expected - sink.byteCount) bytes of the rest did not come"))

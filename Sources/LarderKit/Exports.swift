@@ -1,4 +1,7 @@
 // A value has one type in the whole house: these are the rooms' own.
+@_exported public import enum Archives.ArchiveForm
+@_exported public import struct Archives.ExportReport
+@_exported public import struct Archives.ImportReport
 @_exported public import struct Check.CheckOptions
 @_exported public import struct Check.CheckReport
 @_exported public import struct Check.LarderError

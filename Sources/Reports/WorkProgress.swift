@@ -4,7 +4,7 @@ package import Web
 /// How far some longer work is.
 public struct WorkProgress: Sendable, Equatable {
     public enum Unit: String, Sendable, CaseIterable {
-        case bodies, bundles, pages
+        case bodies, bundles, pages, responses
         /// Nothing is counted: the bytes are what is in use by now.
         case room
     }

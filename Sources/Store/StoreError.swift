@@ -40,6 +40,8 @@ public enum Remedy: Sendable, Equatable {
     case patience
     /// `PrefetchOptions.browser`.
     case browser
+    /// `ExportOptions.hasPrivate`.
+    case privateToo
 }
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.

@@ -336,6 +336,42 @@ struct CommandEntry: Sendable {
             ],
             run: ManifestCommand.run),
         CommandEntry(
+            name: "export", operands: "SITE FILE|DIR/", operandCount: 2...2,
+            summary: "write what is held of a site: WARC, WACZ, HAR, plain files",
+            examples: [
+                "larder export https://example.com/ example.wacz",
+                "larder export https://example.com/ example.warc.gz --visit 3 --verify",
+                "larder export https://example.com/ docs.warc.gz --include '/docs/**' --split 1G",
+                "larder export https://example.com/ stick/example/", "larder export https://example.com/ example.zip",
+            ],
+            options: Option.export,
+            notes: [
+                """
+                The forms, and what each of them holds, are in larder help archives. The same visit gives the same file, byte
+                for byte. Until a file is whole it does not have its name. Exit status 1 says that something is damaged, and
+                left out, or that what was read back is not what is held.
+                """
+            ], run: ExportCommand.run),
+        CommandEntry(
+            name: "import", operands: "FILE...", operandCount: 1...10_000,
+            summary: "take archives in as a visit of a site: WARC, ARC, WACZ, HAR",
+            examples: [
+                "larder import crawl.warc.gz", "larder import saved.har --site https://example.com/",
+                "larder import crawl-00000.warc.gz crawl-00001.warc.gz",
+            ],
+            options: Option.importing,
+            notes: [
+                """
+                Responses keep their dates, and are scanned for links as if they had just come. Those of one address are one:
+                the newest. Kept is what a prefetch keeps: what succeeded, redirects, and what is gone (404, 410); of what
+                larder itself exported, everything.
+                """,
+                """
+                What is damaged, cut short or not what its digests say is refused and told, record by record; the records
+                beside it are taken. Exit status 1 says that something was refused.
+                """,
+            ], run: ImportCommand.run),
+        CommandEntry(
             name: "config", operands: "[COMMAND]", operandCount: 0...1,
             summary: "show which options are set, and by whom",
             examples: ["larder config", "larder config prefetch", "larder config --json"],
@@ -425,6 +461,7 @@ extension CommandEntry {
         case read = "Read what is held"
         case bundles = "Check bundles"
         case care = "Look after the larder"
+        case archives = "Archives, in and out"
         case proxy = "Programs of all kinds, by a proxy"
         case machines = "Apps and machines"
 
@@ -437,6 +474,7 @@ extension CommandEntry {
             case .read: ["list", "show", "cat", "visits", "diff", "rollback", "sites"]
             case .bundles: ["check", "manifest"]
             case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck"]
+            case .archives: ["export", "import"]
             case .proxy: ["proxy", "record", "replay", "ca"]
             case .machines: ["config", "completions", "manual", "demo", "help"]
             }

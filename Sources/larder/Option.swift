@@ -467,6 +467,28 @@ extension Option {
     static let login: [Option] = [.store, .browser.in(.general), .json, .quiet, .proxy, .resolve, .insecure]
 }
 
+/// What `export` and `import` understand beside what others do.
+extension Option {
+    static let archiveFormat = Option(
+        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder or zip",
+        standard: "what the name of the file says")
+    static let split = Option(
+        name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
+    static let privateToo = Option(
+        name: "--private", value: nil, help: "export too what was fetched with a login or with cookies", standard: nil)
+    static let readBack = Option(
+        name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
+        standard: nil)
+    static let intoSite = Option(
+        name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
+
+    static let export: [Option] = [
+        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
+        .json, .quiet, .progress,
+    ]
+    static let importing: [Option] = [.store, .intoSite, .json, .quiet, .progress]
+}
+
 /// What `check` and `manifest` understand beside what others do.
 extension Option {
     static let live = Option(

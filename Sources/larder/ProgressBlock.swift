@@ -37,6 +37,7 @@ enum ProgressBlock: Equatable {
             case .bodies: "bodies"
             case .bundles: "bundles"
             case .pages: "pages"
+            case .responses: "responses"
             case .room: ""
             }
         let count = progress.total.map {

@@ -1,3 +1,4 @@
+import Codings
 import TestOrigin
 import Testing
 import Web
@@ -22,7 +23,11 @@ import Web
         var text: [UInt8] = []
         for start in stride(from: 0, to: bytes.count, by: pieces) {
             try bytes[start..<min(bytes.count, start + pieces)].withUnsafeBytes { piece in
-                try decoder.take(piece) { text += $0 }
+                try decoder.take(piece) { (content) throws(CodingFault) in
+                    text += content
+                } fault: {
+                    $0
+                }
             }
         }
         return (text, decoder.flaw == nil)
@@ -81,7 +86,7 @@ import Web
 
     @Test(arguments: ["compress", "gzip, dcb", "gzip, gzip, gzip, gzip, gzip"])
     func `what cannot be undone is not kept as it came`(coding: String) throws {
-        #expect(throws: FetchFailure.self) { try BodyDecoder(["Content-Encoding": coding]) }
+        #expect(throws: CodingFault.self) { try BodyDecoder(["Content-Encoding": coding]) }
         origin.on("/", OriginAnswer.file(CodedText.gzip.bytes, type: "text/html").adding("Content-Encoding", coding))
         #expect(!(try fetching.failure(origin.url("/")).mayPass))
     }

@@ -20,7 +20,7 @@ enum Targets {
         MarkupTarget.all
             + [
                 TableTarget(), AddressTarget(), JSONTarget(), RobotsTarget(), FieldsTarget(), RangeTarget(),
-                RequestTarget(), HelloTarget(), BundlesTarget(),
+                RequestTarget(), HelloTarget(), BundlesTarget(), ArchiveTarget(),
             ]
             as [any Target]
     }

@@ -210,7 +210,7 @@ struct URLRows {
 
     /// Nil for a number of which nothing was told.
     mutating func row(of target: NewLinks.Target) throws(StoreError) -> Int64? {
-        if let href = target.href { return try row(of: href, target.number) }
+        if let href = target.href { return try row(of: href, target.isNumbered ? target.number : nil) }
         let place = Int(target.number)
         return place < rows.count && rows[place] != 0 ? rows[place] : nil
     }

@@ -86,12 +86,21 @@ package struct NewLinks: Sendable {
     package struct Target: Sendable {
         /// Nil when the number was told before.
         package let href: String?
-        /// The number that its writer uses for this URL only.
+        /// The number that its writer uses for this URL only, if it numbers any.
         package let number: UInt32
+        let isNumbered: Bool
 
         package init(href: String?, number: UInt32) {
             self.href = href
             self.number = number
+            isNumbered = true
+        }
+
+        /// Of a writer that numbers none.
+        package init(href: String) {
+            self.href = href
+            number = 0
+            isNumbered = false
         }
     }
 

@@ -191,9 +191,13 @@ package struct RequestKey: Hashable, Sendable {
         self.init(method: method, body: plain.span)
     }
 
-    init(stored text: String) {
+    /// One that was kept.
+    package init(stored text: String) {
         self.text = text
     }
+
+    /// Empty for a plain GET.
+    package var method: String { text.isEmpty ? "GET" : String(text.prefix { $0 != " " }) }
 }
 
 extension VaryKey {

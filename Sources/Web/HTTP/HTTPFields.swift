@@ -158,6 +158,12 @@ extension HTTPFields {
         self[name].flatMap { HTTPDate($0, now: now) }
     }
 
+    /// Whether the body had a content coding when it was sent.
+    package var isCoded: Bool {
+        guard contains("Content-Encoding") else { return false }
+        return elements("Content-Encoding").contains { $0.lowercased() != "identity" }
+    }
+
     package var entityTag: EntityTag? { self["ETag"].flatMap { EntityTag($0) } }
 }
 

@@ -86,6 +86,7 @@ extension Remedy {
         case .nofollow: "\(Option.nofollow.name) ignore"
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
+        case .privateToo: Option.privateToo.name
         }
     }
 

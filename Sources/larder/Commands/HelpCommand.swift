@@ -39,8 +39,8 @@ enum HelpCommand {
     static let promise = "stocks web pages before you go offline, and serves them back as they were"
 
     private static let more = """
-        larder help COMMAND explains one, larder help rules, policies and rendering what options name; larder --version says
-        which version this is.
+        larder help COMMAND explains one, larder help rules, policies, rendering and archives what options name;
+        larder --version says which version this is.
         """
 
     static let exitStatus = """
@@ -107,7 +107,7 @@ struct HelpTopic: Sendable {
     let name: String
     let text: String
 
-    static let all = [rules, policies, rendering]
+    static let all = [rules, policies, rendering, archives]
 
     private static let rules = HelpTopic(
         name: "rules",
@@ -174,6 +174,42 @@ struct HelpTopic: Sendable {
             A bundle that a manifest gives a digest is not asked for while it is held with that digest, and loaded when it
             is not, whatever the policy.
             """)
+    private static let archives = HelpTopic(
+        name: "archives",
+        text: """
+            larder help archives: what goes in and out, and in which forms
+
+            Examples
+              larder export https://example.com/ example.warc.gz --verify
+              larder export https://example.com/ example.wacz
+              larder export https://example.com/ stick/example/
+              larder import crawl.warc.gz --site https://example.com/
+
+            Out
+              warc   WARC 1.1, each record compressed for itself. A response, its request as far as it is known, and for a
+                     body that is in the file already a revisit. --split begins another file at a size
+              wacz   WACZ 1.1.1: the WARC with an index, the list of pages and the digests of all, as ReplayWeb.page and
+                     pywb show it
+              har    HAR 1.2, for the tools of browsers. Bodies that are no UTF-8 stand in base64
+              folder A folder (DIR/) that a browser opens without a server: links are relative, names are such as every
+                     file system takes, redirects to pages are pages. What pages need and is not held is listed in
+                     ~missing.txt, and led to where it was. Bodies without links stay byte for byte. Scripts that are
+                     modules, or that fetch, want a server in front of it: browsers do not let files load files
+              zip    The same in a zip file
+
+            In
+              WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content. The first bytes say which it is.
+              Records without a digest are taken as they are; a digest that does not hold is a reason to refuse.
+
+            What forms hold
+              Bodies stand without the content codings in which they came, which is how larder keeps them; what the
+              server said of its coding stands in X-Archive-Orig-* fields. HTTP versions and the phrases behind status
+              numbers are not kept, nor what a request said beyond its method, its address and what the answer varies by.
+              What only larder knows, such as who asked for it first, stands in Larder-Notes (_larder in HAR), which
+              others pass over. With it, what was exported and imported again is what was held. From where an answer came
+              is never taken from an archive: its pages lead to public addresses alone.
+            """)
+
     private static let rendering = HelpTopic(
         name: "rendering",
         text: """

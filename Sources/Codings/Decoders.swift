@@ -1,95 +1,21 @@
 internal import CCodings
-internal import Glibc
-internal import Web
-
-/// Undoes all the codings of one body, the last one first.
-final class BodyDecoder {
-    private var layers: [(coding: ContentCoding, decoder: any CodingDecoder)] = []
-    private var output: [UnsafeMutableRawBufferPointer] = []
-    /// What came, in its codings.
-    private(set) var takenByteCount = 0
-
-    /// Nobody means more; each costs memory.
-    private static let mostCodings = 4
-    private static let pieceSize = 32 * 1024
-
-    /// Codings that there are, and that cannot be undone here.
-    private static let foreign: Set<String> = ["compress", "x-compress", "dcb", "dcz"]
-
-    /// Nil for a body without a coding. What is none, a character set as a rule, is passed over, as browsers
-    /// do.
-    init?(_ fields: HTTPFields) throws(FetchFailure) {
-        guard fields.isCoded else { return nil }
-        let names = fields.elements("Content-Encoding").map { $0.lowercased() }
-        if let name = names.first(where: Self.foreign.contains) {
-            throw FetchFailure(.nonsense, "the body is in the coding \(name), which nobody asked for")
-        }
-        let codings = names.compactMap(ContentCoding.init(named:))
-        guard !codings.isEmpty else { return nil }
-        guard codings.count <= Self.mostCodings else {
-            throw FetchFailure(.tooLarge, "the body is in \(codings.count) codings, one around the other")
-        }
-        for coding in codings.reversed() {
-            layers.append((coding, try coding.decoder()))
-            output.append(.allocate(byteCount: Self.pieceSize, alignment: 1))
-        }
-    }
-
-    deinit { for piece in output { piece.deallocate() } }
-
-    /// Hands on what the bytes are without their codings, in pieces.
-    func take(
-        _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(FetchFailure) -> Void
-    ) throws(FetchFailure) {
-        takenByteCount += bytes.count
-        try take(bytes, in: 0, give)
-    }
-
-    private func take(
-        _ bytes: UnsafeRawBufferPointer, in layer: Int,
-        _ give: (UnsafeRawBufferPointer) throws(FetchFailure) -> Void
-    ) throws(FetchFailure) {
-        guard layer < layers.count else { return try give(bytes) }
-        var rest = bytes
-        while true {
-            guard let (taken, made) = layers[layer].decoder.run(rest, output[layer]) else {
-                throw FetchFailure(
-                    .nonsense, "the body is not in the coding \(layers[layer].coding.rawValue)")
-            }
-            if made > 0 {
-                try take(UnsafeRawBufferPointer(rebasing: output[layer][..<made]), in: layer + 1, give)
-            }
-            rest = UnsafeRawBufferPointer(rebasing: rest[taken...])
-            // A full piece may not be all that there is.
-            if rest.isEmpty, made < output[layer].count { return }
-            guard taken > 0 || made > 0 else { return }
-        }
-    }
-
-    /// Nil when every coding has come to its end, or nothing came at all.
-    var flaw: FetchFailure? {
-        guard takenByteCount > 0, let cut = layers.first(where: { !$0.decoder.isComplete }) else {
-            return nil
-        }
-        return FetchFailure(.broken, "the body ends before its coding does, \(cut.coding.rawValue)")
-    }
-}
+package import Web
 
 // MARK: - ContentCoding
 
 /// A coding that servers may send content in (RFC 9110, section 8.4.1).
-enum ContentCoding: String, CaseIterable, Sendable {
+package enum ContentCoding: String, CaseIterable, Sendable {
     case deflate, gzip, br, zstd
 
     /// Nil for what is none, such as the name of a character set. The name is in lower case.
-    init?(named name: String) {
+    package init?(named name: String) {
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
     /// Whether somebody takes the codings of a body, and they can be undone here.
     ///
     /// - Parameter codings: an `Accept-Encoding`; nil takes whatever comes.
-    static func accepts(_ codings: String?, _ fields: HTTPFields) -> Bool {
+    package static func accepts(_ codings: String?, _ fields: HTTPFields) -> Bool {
         guard let codings, fields.isCoded else { return true }
         let taken = Set(names(codings))
         // RFC 9111, section 5.2.2.6, and RFC 9110, section 7.7.
@@ -103,7 +29,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     }
 
     /// What a server is asked for in the stead of somebody who takes these.
-    static func shared(with codings: String) -> String {
+    package static func shared(with codings: String) -> String {
         let taken = names(codings)
         let shared = allCases.filter { $0.isKnown && taken.contains($0.rawValue) }.map(\.rawValue)
         return shared.isEmpty ? "identity" : shared.joined(separator: ", ")
@@ -123,7 +49,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     }
 
     /// What a request asks for: all that can be undone here.
-    static let accepted = allCases.filter(\.isKnown).map(\.rawValue).joined(separator: ", ")
+    package static let accepted = allCases.filter(\.isKnown).map(\.rawValue).joined(separator: ", ")
 
     private var isKnown: Bool {
         switch self {
@@ -133,22 +59,18 @@ enum ContentCoding: String, CaseIterable, Sendable {
         }
     }
 
-    func decoder() throws(FetchFailure) -> any CodingDecoder {
-        let decoder: (any CodingDecoder)? =
-            switch self {
-            case .deflate, .gzip: InflateDecoder(isGzip: self == .gzip)
-            case .br: BrotliDecoder()
-            case .zstd: ZstdDecoder()
-            }
-        guard let decoder else {
-            throw FetchFailure(.nonsense, "the body is in the coding \(rawValue), which nobody asked for")
+    /// Nil where its library is not there.
+    package func decoder() -> (any CodingDecoder)? {
+        switch self {
+        case .deflate, .gzip: InflateDecoder(isGzip: self == .gzip)
+        case .br: BrotliDecoder()
+        case .zstd: ZstdDecoder()
         }
-        return decoder
     }
 }
 
 /// Undoes one coding, piece by piece.
-protocol CodingDecoder: AnyObject {
+package protocol CodingDecoder: AnyObject {
     /// Whether what came so far ends where the coding ends: what breaks off is not whole, whatever its length
     /// promised.
     var isComplete: Bool { get }
@@ -159,38 +81,26 @@ protocol CodingDecoder: AnyObject {
     )?
 }
 
-/// How large a body may become when its content coding is undone. A page of text shrinks to a tenth, a table
-/// of zeros to a thousandth; what grows without measure was made to fill a disk.
-package struct ExpansionLimit: Sendable {
-    /// So many bytes out of one.
-    package var factor = 200
-    /// Smaller bodies may come from as little as they like.
-    package var floor = 1024 * 1024
-
-    package init() {}
-
-    func isExceeded(byteCount: Int, codedByteCount: Int) -> Bool {
-        byteCount > floor && byteCount / max(1, factor) > codedByteCount
-    }
-}
-
 // MARK: - InflateDecoder
 
 /// gzip and deflate. By the latter some servers mean zlib's format, as they should, and some the bare stream.
-final class InflateDecoder: CodingDecoder {
+package final class InflateDecoder: CodingDecoder {
     private let zlib: CodingLibrary.Zlib
     /// zlib remembers where it is.
     private let stream: UnsafeMutablePointer<larder_zlib_stream>
     private let isGzip: Bool
+    private let isBare: Bool
     private var isStarted = false
     /// The first byte alone, which does not tell the formats of deflate apart.
     private var first: UInt8?
-    private(set) var isComplete = false
+    package private(set) var isComplete = false
 
-    init?(isGzip: Bool) {
+    /// - Parameter isBare: deflate is nothing but the stream, as in zip files.
+    package init?(isGzip: Bool, isBare: Bool = false) {
         guard let zlib = CodingLibrary.zlib else { return nil }
         self.zlib = zlib
         self.isGzip = isGzip
+        self.isBare = isBare
         stream = .allocate(capacity: 1)
         stream.initialize(to: larder_zlib_stream())
     }
@@ -200,11 +110,11 @@ final class InflateDecoder: CodingDecoder {
         stream.deallocate()
     }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
         taken: Int, made: Int
     )? {
         if !isStarted {
-            guard isGzip || first != nil || input.count > 1 else {
+            guard isGzip || isBare || first != nil || input.count > 1 else {
                 first = input.first
                 return (input.count, 0)
             }
@@ -227,6 +137,8 @@ final class InflateDecoder: CodingDecoder {
         var windowBits: Int32 = 15
         if isGzip {
             windowBits += 16
+        } else if isBare {
+            windowBits = -windowBits
         } else {
             let head = [first].compactMap { $0 } + input.prefix(2)
             // RFC 1950, section 2.2: the method, and a check of the two bytes.
@@ -263,12 +175,12 @@ final class InflateDecoder: CodingDecoder {
 // MARK: - BrotliDecoder
 
 /// RFC 7932.
-final class BrotliDecoder: CodingDecoder {
+package final class BrotliDecoder: CodingDecoder {
     private let brotli: CodingLibrary.Brotli
     private let state: UnsafeMutableRawPointer
-    private(set) var isComplete = false
+    package private(set) var isComplete = false
 
-    init?() {
+    package init?() {
         guard let brotli = CodingLibrary.brotli, let state = brotli.create(nil, nil, nil) else { return nil }
         self.brotli = brotli
         self.state = state
@@ -276,7 +188,7 @@ final class BrotliDecoder: CodingDecoder {
 
     deinit { brotli.destroy(state) }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
         taken: Int, made: Int
     )? {
         guard !isComplete else { return (input.count, 0) }
@@ -298,12 +210,12 @@ final class BrotliDecoder: CodingDecoder {
 // MARK: - ZstdDecoder
 
 /// RFC 8878: frames, one behind the other.
-final class ZstdDecoder: CodingDecoder {
+package final class ZstdDecoder: CodingDecoder {
     private let zstd: CodingLibrary.Zstd
     private let context: UnsafeMutableRawPointer
-    private(set) var isComplete = false
+    package private(set) var isComplete = false
 
-    init?() {
+    package init?() {
         guard let zstd = CodingLibrary.zstd, let context = zstd.create() else { return nil }
         self.zstd = zstd
         self.context = context
@@ -312,7 +224,7 @@ final class ZstdDecoder: CodingDecoder {
 
     deinit { _ = zstd.free(context) }
 
-    func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
+    package func run(_ input: UnsafeRawBufferPointer, _ output: UnsafeMutableRawBufferPointer) -> (
         taken: Int, made: Int
     )? {
         guard !isComplete || input.first == Self.frame else { return (input.count, 0) }
@@ -363,67 +275,5 @@ package enum Gzip {
             }
         }
         return isRead ? output : nil
-    }
-}
-
-// MARK: - CodingLibrary
-
-/// What libcurl brings along to undo content codings; nil for what it does not.
-enum CodingLibrary {
-    static let zlib = Zlib()
-    static let brotli = Brotli()
-    static let zstd = Zstd()
-
-    struct Zlib: Sendable {
-        let start: larder_zlib_init
-        let run: larder_zlib_run
-        let reset: larder_zlib_step
-        let end: larder_zlib_step
-
-        init?() {
-            guard let start = CodingLibrary.find("inflateInit2_", larder_zlib_init.self),
-                let run = CodingLibrary.find("inflate", larder_zlib_run.self),
-                let reset = CodingLibrary.find("inflateReset", larder_zlib_step.self),
-                let end = CodingLibrary.find("inflateEnd", larder_zlib_step.self)
-            else { return nil }
-            (self.start, self.run, self.reset, self.end) = (start, run, reset, end)
-        }
-    }
-
-    struct Brotli: Sendable {
-        let create: larder_brotli_create
-        let run: larder_brotli_run
-        let destroy: larder_brotli_destroy
-
-        init?() {
-            guard let create = CodingLibrary.find("BrotliDecoderCreateInstance", larder_brotli_create.self),
-                let run = CodingLibrary.find("BrotliDecoderDecompressStream", larder_brotli_run.self),
-                let destroy = CodingLibrary.find("BrotliDecoderDestroyInstance", larder_brotli_destroy.self)
-            else { return nil }
-            (self.create, self.run, self.destroy) = (create, run, destroy)
-        }
-    }
-
-    struct Zstd: Sendable {
-        let create: larder_zstd_create
-        let set: larder_zstd_set
-        let run: larder_zstd_run
-        let isError: larder_zstd_is_error
-        let free: larder_zstd_free
-
-        init?() {
-            guard let create = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
-                let set = CodingLibrary.find("ZSTD_DCtx_setParameter", larder_zstd_set.self),
-                let run = CodingLibrary.find("ZSTD_decompressStream", larder_zstd_run.self),
-                let isError = CodingLibrary.find("ZSTD_isError", larder_zstd_is_error.self),
-                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self)
-            else { return nil }
-            (self.create, self.set, self.run, self.isError, self.free) = (create, set, run, isError, free)
-        }
-    }
-
-    /// The type is the one that `shim.h` gives for the name.
-    private static func find<Function>(_ name: String, _: Function.Type) -> Function? {
-        dlsym(nil, name).map { unsafeBitCast($0, to: Function.self) }
     }
 }

@@ -1,0 +1,293 @@
+internal import Codings
+internal import Digest
+internal import Web
+
+/// Reads the HTTP message that stands in a record, as it comes: its head, and its body without transfer and content
+/// codings.
+final class ArchivedMessage {
+    /// What came of it.
+    struct Whole {
+        /// The first line: of a response its status line, of a request its request line.
+        let start: String
+        let fields: HTTPFields
+        let body: ArchivedBody
+    }
+
+    private let limits: ArchiveLimits
+    private let spool: BodySpool
+    /// Of the body as it stands there, in the algorithm of the digest that is to be compared.
+    private var asItStands: DigestStream?
+    /// The same without its transfer coding: tools differ in what they digest.
+    private var withoutChunks: DigestStream?
+    private var head: [UInt8] = []
+    private var start = ""
+    private(set) var fields = HTTPFields()
+    private var hasHead: Bool
+    private var chunks: ChunkReader?
+    /// The same, for those who are called while it reads.
+    private var isChunked = false
+    private var codings: Codings = .none
+    /// Nobody looks at codings: larder said that the body is kept in them.
+    private let keepsCodings: Bool
+    private(set) var flaw: String?
+
+    private enum Codings {
+        case none
+        /// The first bytes tell whether the body is in the coding that its field names: some tools undo it and leave the
+        /// field.
+        case untried(BodyDecoder, [UInt8])
+        case decoding(BodyDecoder)
+    }
+
+    private static let leastTried = 512
+
+    /// - Parameters:
+    ///   - digest: in which the body is digested as it stands; nil where there is nothing to compare.
+    ///   - hasHead: false where there is nothing but a body.
+    init(
+        _ keeping: BodyKeeping, digest: DigestAlgorithm?, hasHead: Bool = true, keepsCodings: Bool = false,
+        _ limits: ArchiveLimits
+    ) {
+        self.limits = limits
+        self.hasHead = !hasHead
+        self.keepsCodings = keepsCodings
+        spool = BodySpool(keeping)
+        if let digest {
+            asItStands = DigestStream(digest)
+            withoutChunks = DigestStream(digest)
+        }
+    }
+
+    /// False when no more is wanted: `flaw` tells why.
+    func take(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
+        guard !hasHead else { return try takeBody(piece) }
+        // The empty line may stand across two pieces.
+        let before = max(0, head.count - 3)
+        head.append(contentsOf: piece)
+        guard let end = Self.endOfHead(head, from: before) else {
+            if head.count > limits.head { flaw = "its head is over \(limits.head) bytes" }
+            return flaw == nil
+        }
+        let rest = Array(head[end...])
+        head.removeSubrange(end...)
+        try readHead()
+        return try rest.withBytes { (bytes) throws(ArchiveError) in bytes.isEmpty ? true : try takeBody(bytes) }
+    }
+
+    /// Everything came. Nil where it is not whole: `flaw` tells why.
+    func finish() throws(ArchiveError) -> Whole? {
+        if !hasHead {
+            guard !head.isEmpty else {
+                flaw = flaw ?? "it is empty"
+                return nil
+            }
+            try readHead()
+        }
+        if let rest = chunks?.untold { try rest.withBytes { (bytes) throws(ArchiveError) in try decode(bytes) } }
+        if case .untried(let decoder, let bytes) = codings { try begin(decoder, bytes, isAll: true) }
+        if case .decoding(let decoder) = codings, flaw == nil { flaw = decoder.flaw?.description }
+        guard flaw == nil else { return nil }
+        return Whole(start: start, fields: fields, body: try spool.finish())
+    }
+
+    /// Whether the body has the digest in either reading. Once, when everything came.
+    func has(_ digest: Digest) -> Bool {
+        asItStands.take()?.finish() == digest || withoutChunks.take()?.finish() == digest
+    }
+
+    // MARK: - Head
+
+    private static func endOfHead(_ bytes: [UInt8], from start: Int) -> Int? {
+        var index = start
+        while let line = bytes[index...].firstIndex(of: 0x0A) {
+            let next = line + 1
+            if next < bytes.count, bytes[next] == 0x0A { return next + 1 }
+            if next + 1 < bytes.count, bytes[next] == 0x0D, bytes[next + 1] == 0x0A { return next + 2 }
+            index = next
+        }
+        return nil
+    }
+
+    private func readHead() throws(ArchiveError) {
+        hasHead = true
+        let end = head.firstIndex(of: 0x0A) ?? head.count
+        start = String(decoding: head[..<end].filter { $0 != 0x0D }, as: UTF8.self)
+        let lines = Array(head[min(end + 1, head.count)...])
+        fields = HTTPFields(block: lines.span, isReceived: true)
+        head = []
+        if fields.elements("Transfer-Encoding").last?.lowercased() == "chunked" {
+            chunks = ChunkReader()
+            isChunked = true
+        }
+        guard !keepsCodings, fields.isCoded else { return }
+        do throws(CodingFault) {
+            if let decoder = try BodyDecoder(fields) { codings = .untried(decoder, []) }
+        } catch {
+            flaw = error.description
+        }
+    }
+
+    // MARK: - Body
+
+    private func takeBody(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) -> Bool {
+        asItStands?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+        guard flaw == nil else { return false }
+        if chunks != nil {
+            try chunks?.take(piece) { content throws(ArchiveError) in try decode(content) }
+            if let fault = chunks?.fault { flaw = fault }
+        } else {
+            try decode(piece)
+        }
+        return flaw == nil
+    }
+
+    private func decode(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
+        if isChunked { withoutChunks?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self))) }
+        guard flaw == nil else { return }
+        switch codings {
+        case .none: try keep(piece)
+        case .untried(let decoder, var bytes):
+            bytes.append(contentsOf: piece)
+            codings = .untried(decoder, bytes)
+            if bytes.count >= Self.leastTried { try begin(decoder, bytes) }
+        case .decoding(let decoder): try decode(piece, by: decoder)
+        }
+    }
+
+    private func begin(_ decoder: BodyDecoder, _ bytes: [UInt8], isAll: Bool = false) throws(ArchiveError) {
+        codings = .none
+        var made: [UInt8] = []
+        var isOther = false
+        bytes.withUnsafeBytes { bytes in
+            do throws(CodingFault) {
+                try decoder.take(bytes) { (content) throws(CodingFault) in
+                    made += content
+                } fault: {
+                    $0
+                }
+            } catch {
+                isOther = true
+            }
+        }
+        // What has no mark of its coding, and is no whole of it, is not in it.
+        let isMarked = bytes.starts(with: [0x1F, 0x8B]) || bytes.starts(with: [0x28, 0xB5, 0x2F, 0xFD])
+        if isAll, !isMarked, decoder.flaw != nil { isOther = true }
+        try (isOther ? bytes : made).withBytes { (bytes) throws(ArchiveError) in try keep(bytes) }
+        if !isOther { codings = .decoding(decoder) }
+    }
+
+    private func decode(_ piece: UnsafeRawBufferPointer, by decoder: BodyDecoder) throws(ArchiveError) {
+        var failure: ArchiveError?
+        do throws(CodingFault) {
+            try decoder.take(piece) { (content) throws(CodingFault) in
+                guard failure == nil, flaw == nil else { return }
+                do throws(ArchiveError) { try keep(content) } catch { failure = error }
+                if limits.isExceeded(spool.byteCount, outOf: Int64(decoder.takenByteCount)) {
+                    flaw = "its body is over \(limits.factor) times what stands there"
+                }
+            } fault: {
+                $0
+            }
+        } catch {
+            flaw = error.description
+        }
+        if let failure { throw failure }
+    }
+
+    private func keep(_ piece: UnsafeRawBufferPointer) throws(ArchiveError) {
+        guard spool.byteCount + piece.count <= limits.body else {
+            flaw = "its body is over \(limits.body) bytes"
+            return
+        }
+        try spool.take(piece)
+    }
+}
+
+/// Undoes the transfer coding that came before HTTP/2 (RFC 9112, section 7.1). A body that does not begin in it is not in
+/// it, whatever its head says: many tools undo it and leave the field.
+struct ChunkReader {
+    private enum State {
+        case size
+        case content(Int)
+        case end, trailer, done
+        /// It was never in chunks.
+        case none
+    }
+
+    private var state = State.size
+    private var line: [UInt8] = []
+    private var isFirst = true
+    private(set) var fault: String?
+
+    private static let longestLine = 4096
+
+    /// What may be the first chunk's size, of a body so short that it cannot be told, and is the body then.
+    var untold: [UInt8]? { if case .size = state, isFirst, !line.isEmpty { line } else { nil } }
+
+    mutating func take(
+        _ piece: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        var rest = piece
+        while !rest.isEmpty, fault == nil {
+            switch state {
+            case .none:
+                return try give(rest)
+            case .done:
+                return
+            case .content(let left):
+                let count = min(left, rest.count)
+                try give(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+                state = left == count ? .end : .content(left - count)
+            case .size, .end, .trailer:
+                guard let end = rest.firstIndex(of: 0x0A) else {
+                    line.append(contentsOf: rest)
+                    if line.count > Self.longestLine { try refuse(give) }
+                    return
+                }
+                line.append(contentsOf: rest[...end])
+                rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
+                try endLine(give)
+            }
+        }
+    }
+
+    private mutating func endLine(
+        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let text = line.prefix { $0 != 0x0D && $0 != 0x0A }
+        switch state {
+        case .size:
+            guard let size = Self.size(text) else { return try refuse(give) }
+            isFirst = false
+            state = size == 0 ? .trailer : .content(size)
+        case .end:
+            guard text.isEmpty else { return try refuse(give) }
+            state = .size
+        case .trailer:
+            if text.isEmpty { state = .done }
+        case .content, .done, .none:
+            break
+        }
+        line.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func refuse(
+        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        guard isFirst else {
+            fault = "its chunks are damaged"
+            return
+        }
+        state = .none
+        let line = line
+        self.line = []
+        try line.withBytes { (bytes) throws(ArchiveError) in try give(bytes) }
+    }
+
+    private static func size(_ text: ArraySlice<UInt8>) -> Int? {
+        let digits = text.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
+        guard (1...15).contains(digits.count) else { return nil }
+        return Int(String(decoding: digits, as: UTF8.self), radix: 16).flatMap { $0 < 0 ? nil : $0 }
+    }
+}

@@ -1,0 +1,231 @@
+package import Digest
+internal import Glibc
+package import Store
+package import System
+package import Web
+
+/// A response as archives have it: what every form of archive is written from, and read into.
+package struct ArchivedResponse: Sendable {
+    /// As the archive writes it.
+    package var url: String
+    package var method = "GET"
+    package var requestFields = HTTPFields()
+    package var status: Int
+    package var fields: HTTPFields
+    /// Without transfer and content codings, unless `notes` say that it is kept in one. Nil where there is none.
+    package var body: ArchivedBody?
+    /// Seconds since 1970.
+    package var fetched: Int64
+    /// Of the document.
+    package var title: String?
+    /// What a larder knows beside it; nil in an archive of somebody else.
+    package var notes: ArchiveNotes?
+
+    package init(url: String, status: Int, fields: HTTPFields, body: ArchivedBody?, fetched: Int64) {
+        self.url = url
+        self.status = status
+        self.fields = fields
+        self.body = body
+        self.fetched = fetched
+    }
+
+    /// Of its body as the archive has it, where the archive says so: what revisits refer to.
+    var payloadDigest: Digest?
+    /// Which request it answers, where the archive has that request with its body; nil for what its method tells.
+    var requestKey: RequestKey?
+
+    /// What it is told apart by from others at its address.
+    package var request: RequestKey {
+        notes?.request ?? requestKey ?? RequestKey(method: method, body: [UInt8]().span)
+    }
+}
+
+/// A body on its way into an archive, or out of one.
+package struct ArchivedBody: Sendable {
+    /// Nil where it was only looked at.
+    package var content: BodyContent?
+    package var byteCount: Int
+    package var sha256: Digest
+
+    package init(content: BodyContent?, byteCount: Int, sha256: Digest) {
+        self.content = content
+        self.byteCount = byteCount
+        self.sha256 = sha256
+    }
+
+    /// A file that nobody takes over goes.
+    package func discard() {
+        if case .file(let path)? = content { unlink(path) }
+    }
+}
+
+/// What a larder knows of a response beside what its server said. Archives carry it in a field of their own, which others
+/// pass over.
+package struct ArchiveNotes: Sendable, Equatable {
+    /// 0 for a page, 1 for a requisite.
+    package var role: UInt8 = 1
+    package var request = RequestKey.get
+    package var variant = ""
+    package var flags: ResponseFlags = []
+    package var referrer: String?
+
+    package init() {}
+
+    /// What an archive may say of itself. From where something came it may not: that decides where its links may lead.
+    private static let mayCome: ResponseFlags = [
+        .isInvalidated, .isPart, .isSoftNotFound, .askedByOrigin, .isPrivate, .isCoded, .saysNofollow, .saysNoindex,
+    ]
+
+    package init?(_ json: JSONValue) {
+        guard let role = json["role"]?.int, role == 0 || role == 1 else { return nil }
+        self.role = UInt8(role)
+        request = RequestKey(stored: json["request"]?.string ?? "")
+        variant = json["variant"]?.string ?? ""
+        flags = ResponseFlags(rawValue: UInt16(truncatingIfNeeded: json["flags"]?.int ?? 0))
+            .intersection(Self.mayCome)
+        referrer = json["referrer"]?.string
+    }
+}
+
+extension ArchiveNotes: JSONObject {
+    package var members: JSONMembers {
+        let flags = flags.intersection(Self.mayCome)
+        return [
+            "role": Int(role), "request": IfAny(request == .get ? nil : request.text),
+            "variant": IfAny(variant.isEmpty ? nil : variant),
+            "flags": IfAny(flags.isEmpty ? nil : Int(flags.rawValue)), "referrer": IfAny(referrer),
+        ]
+    }
+}
+
+/// What a reader of an archive comes to, one by one.
+package enum ArchivedItem: Sendable {
+    case response(ArchivedResponse)
+    /// The same body as another response has, which came before as a rule.
+    case revisit(ArchivedResponse, of: ArchivedOriginal)
+    /// Nothing that answers a request: what tells of the archive, or of a record.
+    case other
+    case fault(ArchiveFault)
+}
+
+/// Which response has the body of a revisit.
+package struct ArchivedOriginal: Sendable {
+    package var url: String?
+    package var payloadDigest: Digest?
+}
+
+/// What is wrong with a part of an archive. The parts beside it are read all the same.
+package struct ArchiveFault: Sendable, Equatable {
+    package enum Gravity: String, Sendable {
+        /// It was not taken.
+        case refused
+        /// It was taken, though something speaks against it.
+        case doubtful
+    }
+
+    package var gravity = Gravity.refused
+    /// Nil where it is not known.
+    package var url: String?
+    /// Where it stands: the archive's name, and a byte or an entry in it.
+    package var place: String
+    package var reason: String
+
+    package init(_ reason: String, url: String? = nil, at place: String, _ gravity: Gravity = .refused) {
+        self.reason = reason
+        self.url = url
+        self.place = place
+        self.gravity = gravity
+    }
+}
+
+extension ArchiveFault: JSONObject {
+    package var members: JSONMembers {
+        ["gravity": gravity.rawValue, "url": url, "place": place, "reason": reason]
+    }
+}
+
+/// Gives what an archive has, one by one. It belongs to one thread.
+package protocol ArchiveReader: AnyObject {
+    /// The next one; nil at the end. Whatever the bytes are, it comes to an end.
+    func next() throws(ArchiveError) -> ArchivedItem?
+    /// The page that the archive begins with, where it says so.
+    var start: String? { get }
+}
+
+extension ArchiveReader {
+    package var start: String? { nil }
+}
+
+/// Takes what an archive is to have, one by one. It belongs to one thread. Until `finish` has returned, nothing stands under the
+/// archive's own name.
+package protocol ArchiveWriter: AnyObject {
+    /// False where the form has no place for it.
+    func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool
+    /// The files that were written.
+    func finish() throws(ArchiveError) -> [ArchiveFile]
+}
+
+/// A file that an export wrote.
+package struct ArchiveFile: Sendable, Equatable {
+    package let path: String
+    package let byteCount: Int64
+}
+
+/// What stopped the reading or writing of an archive.
+package struct ArchiveError: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Kind: Sendable, Equatable {
+        /// Whoever asked can mend it.
+        case input
+        case machine
+        case interrupted
+    }
+
+    package let kind: Kind
+    package let description: String
+    package let remedy: Remedy?
+
+    package init(_ kind: Kind, _ description: String, remedy: Remedy? = nil) {
+        self.kind = kind
+        self.description = description
+        self.remedy = remedy
+    }
+
+    package init(_ error: SystemError) {
+        let isOfInput = [ENOENT, EACCES, EISDIR, ENOTDIR, EEXIST].contains(error.code)
+        self.init(
+            isOfInput ? .input : .machine, error.advice == nil ? "\(error.problem); name another one" : "\(error)")
+    }
+
+    package init(_ error: StoreError) {
+        self.init(error.reason == .request ? .input : .machine, error.description, remedy: error.remedy)
+    }
+
+    static func wrapping<Value: ~Copyable>(
+        _ body: () throws(SystemError) -> Value
+    ) throws(ArchiveError) -> Value {
+        do throws(SystemError) { return try body() } catch { throw ArchiveError(error) }
+    }
+
+    static func storing<Value>(_ body: () throws(StoreError) -> Value) throws(ArchiveError) -> Value {
+        do throws(StoreError) { return try body() } catch { throw ArchiveError(error) }
+    }
+}
+
+/// How much of an archive is believed.
+package struct ArchiveLimits: Sendable {
+    /// Of one body.
+    package var body = 8 << 30
+    /// Of a record's own head, and of the HTTP head in it.
+    package var head = 1 << 20
+    /// Of one line that is looked at whole.
+    package var line = 256 << 10
+    /// What becomes of compressed bytes: what grows beyond that was made to fill a disk.
+    package var factor = 200
+    package var floor = 64 << 20
+
+    package init() {}
+
+    func isExceeded(_ byteCount: Int, outOf packed: Int64) -> Bool {
+        byteCount > floor && Int64(byteCount / factor) > packed
+    }
+}

@@ -1,0 +1,131 @@
+package import Web
+
+/// What an export wrote, and what it left out.
+public struct ExportReport: Sendable, Equatable {
+    public let site: String
+    /// As of which visit; nil for what is served, with what servers loaded on top of it.
+    public let visit: Int64?
+    public let form: ArchiveForm
+    public internal(set) var files: [File] = []
+    public internal(set) var responses = 0
+    /// Of them, pages.
+    public internal(set) var pages = 0
+    /// Of the bodies.
+    public internal(set) var byteCount: Int64 = 0
+    /// Responses that were fetched with credentials, and not asked for.
+    public internal(set) var leftOutPrivate = 0
+    /// What no pattern asked for, or one kept out.
+    public internal(set) var leftOutByPattern = 0
+    /// What the form has no place for, such as answers to POST in a folder.
+    public internal(set) var leftOutByForm = 0
+    /// Addresses whose bodies are gone or damaged.
+    public internal(set) var damaged: [String] = []
+    /// What was written was read back, and is what was held; nil where nobody asked for that.
+    public internal(set) var isVerified: Bool?
+
+    public struct File: Sendable, Equatable {
+        public let path: String
+        public let byteCount: Int64
+    }
+
+    init(site: String, visit: Int64?, form: ArchiveForm) {
+        self.site = site
+        self.visit = visit
+        self.form = form
+    }
+
+    /// Everything that was asked for is in the archive.
+    public var isComplete: Bool { damaged.isEmpty && isVerified != false }
+
+    /// The report for programs.
+    public var json: String { members.text() }
+}
+
+extension ExportReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "site": site, "visit": visit, "format": form.rawValue,
+            "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
+            "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
+            "leftOutByPattern": leftOutByPattern, "leftOutByForm": leftOutByForm, "damaged": damaged,
+            "verified": isVerified,
+        ]
+    }
+}
+
+/// What an import took in, and what it did not.
+public struct ImportReport: Sendable, Equatable {
+    public let site: String
+    public let visit: Int64
+    /// From here on readers see the visit.
+    public internal(set) var isPublished = false
+    public internal(set) var responses = 0
+    /// Of them, pages.
+    public internal(set) var pages = 0
+    /// Of them, such as have the body of another one.
+    public internal(set) var revisits = 0
+    /// Of the bodies.
+    public internal(set) var byteCount: Int64 = 0
+    /// Another answer at the same address was newer.
+    public internal(set) var superseded = 0
+    /// What answers no request, such as what archives say of themselves.
+    public internal(set) var other = 0
+    /// What answers are not kept for: failures of servers, parts, and such, by status.
+    public internal(set) var unkept: [Int: Int] = [:]
+    public internal(set) var refused: [Fault] = []
+    /// More than are listed.
+    public internal(set) var refusedCount = 0
+    public internal(set) var doubtful: [Fault] = []
+    public internal(set) var doubtfulCount = 0
+
+    public struct Fault: Sendable, Equatable {
+        /// Nil where it is not known.
+        public let url: String?
+        /// The archive, and where in it.
+        public let place: String
+        public let reason: String
+    }
+
+    static let mostFaults = 1000
+
+    init(site: String, visit: Int64) {
+        self.site = site
+        self.visit = visit
+    }
+
+    mutating func add(_ fault: ArchiveFault) {
+        let told = Fault(url: fault.url, place: fault.place, reason: fault.reason)
+        switch fault.gravity {
+        case .refused:
+            refusedCount += 1
+            if refused.count < Self.mostFaults { refused.append(told) }
+        case .doubtful:
+            doubtfulCount += 1
+            if doubtful.count < Self.mostFaults { doubtful.append(told) }
+        }
+    }
+
+    /// Everything that the archives have was taken.
+    public var isComplete: Bool { refusedCount == 0 && isPublished }
+
+    /// The report for programs.
+    public var json: String { members.text() }
+}
+
+extension ImportReport.Fault: JSONObject {
+    package var members: JSONMembers { ["url": url, "place": place, "reason": reason] }
+}
+
+extension ImportReport: JSONObject {
+    package var members: JSONMembers {
+        [
+            "site": site, "visit": visit, "published": isPublished, "responses": responses, "pages": pages,
+            "revisits": revisits, "bytes": byteCount, "superseded": superseded, "other": other,
+            "unkept": unkept.sorted { $0.key < $1.key }.map {
+                ["status": $0.key, "count": $0.value] as JSONMembers
+            },
+            "refusedCount": refusedCount, "refused": refused, "doubtfulCount": doubtfulCount,
+            "doubtful": doubtful,
+        ]
+    }
+}

@@ -1,0 +1,183 @@
+internal import Digest
+internal import Glibc
+package import Store
+package import System
+package import Web
+
+/// What of a site goes into an archive, and which.
+package struct ExportPlan: Sendable {
+    package var site: Site
+    /// As of which it is; nil for what readers see.
+    package var visit: Int64?
+    package var path: String
+    package var form: ArchiveForm
+    /// Which addresses are wanted.
+    package var isWanted: @Sendable (WebURL) -> Bool = { _ in true }
+    /// What was fetched with credentials goes too.
+    package var hasPrivate = false
+    /// How large a file becomes before the next one is begun; nil for one file.
+    package var split: Int64?
+    package var isVerified = true
+    /// Told of responses and bytes, now and then.
+    package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
+
+    package init(site: Site, path: String, form: ArchiveForm) {
+        self.site = site
+        self.path = path
+        self.form = form
+    }
+}
+
+/// Writes what a site shows into an archive, and reads that back. It belongs to one thread.
+package final class Export {
+    private let plan: ExportPlan
+    private let reader: StoreReader
+    private let interruption: Interruption
+    private var report: ExportReport
+    private var tally = ArchiveTally()
+
+    package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
+        self.plan = plan
+        self.reader = reader
+        self.interruption = interruption
+        report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+    }
+
+    /// Blocks. When it throws, nothing stands under the names of the files.
+    package func run() throws(ArchiveError) -> ExportReport {
+        let writer = try writer()
+        var failure: ArchiveError?
+        try ArchiveError.storing { () throws(StoreError) in
+            try reader.eachShown(ofSite: plan.site.id, asOf: plan.visit) { row in
+                do throws(ArchiveError) {
+                    guard !interruption.isRequested else {
+                        throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+                    }
+                    try write(row, to: writer)
+                } catch {
+                    failure = error
+                }
+                return failure == nil
+            }
+        }
+        if let failure { throw failure }
+        guard report.responses > 0 else { throw nothing }
+        report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
+        if plan.isVerified {
+            report.isVerified = if let files = writer as? FolderWriter { try files.verify() } else { try verify() }
+        }
+        return report
+    }
+
+    private var nothing: ArchiveError {
+        let reason =
+            report.leftOutPrivate > 0
+            ? "all of it was fetched with credentials; have it exported all the same"
+            : report.leftOutByPattern > 0
+                ? "no pattern matches what it has; name other patterns" : "it holds nothing; prefetch it"
+        return ArchiveError(
+            .input, "cannot export \(plan.site.name): \(reason)", remedy: report.leftOutPrivate > 0 ? .privateToo : nil)
+    }
+
+    private func writer() throws(ArchiveError) -> any ArchiveWriter {
+        let began = plan.site.visits.last { $0.id == plan.visit ?? plan.site.published }?.started
+        let info = ArchiveInfo(
+            software: Product.userAgent, site: plan.site.name, visit: plan.visit ?? plan.site.published,
+            date: began ?? 0)
+        switch plan.form {
+        case .warc: return try WARCWriter(plan.path, info, split: plan.split)
+        case .wacz: return try WACZWriter(plan.path, info, start: plan.site.start.first)
+        case .har: return try HARWriter(plan.path, info)
+        case .folder: return try files(FolderTree(plan.path))
+        case .zip: return try files(ZipTree(plan.path, date: info.date))
+        }
+    }
+
+    private func files(_ tree: any FileTree) throws(ArchiveError) -> FolderWriter {
+        let (plan, hasPrivate) = (plan, plan.hasPrivate)
+        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit) { row in
+            guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }
+            return hasPrivate || !row.response.flags.contains(.isPrivate)
+        }
+    }
+
+    private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
+        let response = row.response
+        guard let url = WebURL(response.href), url.isHTTP else { return }
+        guard plan.isWanted(url) else {
+            report.leftOutByPattern += 1
+            return
+        }
+        guard plan.hasPrivate || !response.flags.contains(.isPrivate) else {
+            report.leftOutPrivate += 1
+            return
+        }
+        var archived = ArchivedResponse(row)
+        if let body = response.body {
+            guard let content = try whole(body), let sha256 = Digest(.sha256, bytes: body.sha256) else {
+                report.damaged.append(response.href)
+                return
+            }
+            archived.body = ArchivedBody(content: content, byteCount: body.byteCount, sha256: sha256)
+            archived.title = body.title
+        }
+        guard try writer.write(archived) else {
+            report.leftOutByForm += 1
+            return
+        }
+        tally.add(archived, sha256: archived.body?.sha256)
+        report.responses += 1
+        if response.role == 0, response.body != nil { report.pages += 1 }
+        report.byteCount += Int64(response.body?.byteCount ?? 0)
+        plan.progress?(report.responses, report.byteCount)
+    }
+
+    /// Nil where the bytes are not those that came.
+    private func whole(_ body: StoredBody) throws(ArchiveError) -> BodyContent? {
+        try ArchiveError.storing { () throws(StoreError) in
+            guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
+            return content
+        }
+    }
+
+    /// Whether what was written reads as what was held.
+    private func verify() throws(ArchiveError) -> Bool {
+        var read = ArchiveTally()
+        for file in report.files {
+            let archive = try ArchiveFiles.reader(of: file.path, .measured)
+            while let item = try archive.next() {
+                switch item {
+                case .response(let response): read.add(response, sha256: response.body?.sha256)
+                case .revisit(let response, let original): read.add(response, sha256: original.payloadDigest)
+                case .other: break
+                case .fault: return false
+                }
+            }
+        }
+        return read == tally
+    }
+}
+
+extension ArchivedResponse {
+    /// What is held, without its body.
+    init(_ row: ShownRow) {
+        let held = row.response
+        self.init(
+            url: held.href, status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: nil,
+            fetched: held.fetched)
+        method = held.request.method
+        // What the answer varies by is known; secrets are kept as hashes, which no server would understand.
+        for line in held.variant.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            guard parts.count == 2, parts[1].first == " ", !parts[1].hasPrefix(" #") else { continue }
+            requestFields.append(String(parts[0]), String(parts[1].dropFirst()))
+        }
+        var notes = ArchiveNotes()
+        notes.role = held.role
+        notes.request = held.request
+        notes.variant = held.variant
+        notes.flags = held.flags
+        notes.referrer = row.referrer
+        self.notes = notes
+    }
+}

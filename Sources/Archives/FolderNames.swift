@@ -1,0 +1,155 @@
+internal import Digest
+internal import Web
+
+/// Which file an address becomes: names that every file system takes (FAT, NTFS, case kept or not), that servers
+/// give the right type, and that need no escape in a link. A value: all addresses are told first, so that no two get one file.
+struct FolderNames: Sendable {
+    private let start: WebURL
+    /// By the hash of the path in lower case, that of the address that has it.
+    private var taken: [UInt64: UInt64] = [:]
+    private var colliding: Set<UInt64> = []
+    private var folders: Set<UInt64> = []
+
+    /// Of what other origins gave. No name of a page's own begins so.
+    static let others = "~web"
+    private static let longestSegment = 60
+    /// Windows has 260 for the whole path.
+    private static let longestPath = 160
+
+    init(start: WebURL) {
+        self.start = start
+    }
+
+    /// - Parameter type: the media type's essence.
+    mutating func add(_ url: WebURL, _ type: String?) {
+        let path = candidate(url, type).lowercased()
+        let (name, address) = (Self.hash(path), Self.hash(url.href))
+        if let other = taken.updateValue(address, forKey: name), other != address { colliding.insert(name) }
+        var end = path.utf8.startIndex
+        while let slash = path.utf8[end...].firstIndex(of: UInt8(ascii: "/")) {
+            folders.insert(Self.hash(String(path[..<slash])))
+            end = path.utf8.index(after: slash)
+        }
+    }
+
+    /// From the folder on, with slashes between.
+    func name(of url: WebURL, _ type: String?) -> String {
+        let path = candidate(url, type)
+        let key = Self.hash(path.lowercased())
+        guard colliding.contains(key) || folders.contains(key) else { return path }
+        return Self.inserting("~" + Self.digest(url.href), in: path)
+    }
+
+    /// Where `target` is for whoever stands at `name`.
+    static func reference(from name: String, to target: String) -> String {
+        let (from, to) = (name.split(separator: "/").dropLast(), target.split(separator: "/"))
+        let shared = zip(from, to.dropLast()).prefix { $0 == $1 }.count
+        return String(repeating: "../", count: from.count - shared) + to[shared...].joined(separator: "/")
+    }
+
+    // MARK: - One address
+
+    private func candidate(_ url: WebURL, _ type: String?) -> String {
+        var segments = url.path.split(separator: "/", omittingEmptySubsequences: true).map { Self.segment($0) }
+        var file = url.path.hasSuffix("/") || segments.isEmpty ? "index" : segments.removeLast()
+        file = Self.suffixed(file, type)
+        // Two slashes in a row make another address.
+        let isOdd = url.path.contains("//")
+        let mark = (url.query.map { "?" + $0 } ?? "") + (isOdd ? url.path : "")
+        if !mark.isEmpty { file = Self.inserting("~" + Self.digest(mark), in: file) }
+        let origin = url.origin == start.origin ? [] : [Self.others, host(url)]
+        let path = (origin + segments + [file]).joined(separator: "/")
+        guard path.utf8.count > Self.longestPath else { return path }
+        return (origin + ["~long", Self.inserting(Self.digest(url.href), in: Self.suffixed("x~", type))]).joined(
+            separator: "/")
+    }
+
+    private func host(_ url: WebURL) -> String {
+        let name = String(decoding: url.host.utf8.map { Self.isPlain($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
+        let port = url.port.map { "_\($0)" } ?? ""
+        return (url.scheme == start.scheme ? "" : url.scheme + "_") + name + port
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            || byte == UInt8(ascii: "_")
+    }
+
+    /// As it is, or what every system takes of it with a digest of all.
+    private static func segment(_ text: Substring) -> String {
+        let bytes = Array(text.utf8)
+        let first = bytes.first ?? UInt8(ascii: ".")
+        let isFine =
+            bytes.allSatisfy(isPlain) && first != UInt8(ascii: ".") && bytes.last != UInt8(ascii: ".")
+            && bytes.count <= longestSegment && !isReserved(text)
+        if isFine { return String(text) }
+        // The suffix stays, so that it is known what it is.
+        var (stem, suffix) = split(String(text))
+        if !suffix.utf8.allSatisfy({ isPlain($0) }) { (stem, suffix) = (String(text), "") }
+        var plain = stem.utf8.prefix(longestSegment / 2).map { isPlain($0) ? $0 : UInt8(ascii: "-") }
+        while plain.first == UInt8(ascii: ".") || plain.first == UInt8(ascii: "-") { plain.removeFirst() }
+        while plain.last == UInt8(ascii: ".") { plain.removeLast() }
+        return String(decoding: plain, as: UTF8.self) + "~" + digest(String(text)) + suffix
+    }
+
+    /// What Windows takes for devices, whatever the suffix.
+    private static func isReserved(_ text: Substring) -> Bool {
+        let stem = text.prefix { $0 != "." }.lowercased()
+        if ["con", "prn", "aux", "nul"].contains(stem) { return true }
+        return stem.utf8.count == 4 && (stem.hasPrefix("com") || stem.hasPrefix("lpt"))
+            && stem.utf8.last?.isDigit ?? false
+    }
+
+    private static func split(_ name: String) -> (stem: String, suffix: String) {
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.utf8.startIndex else {
+            return (name, "")
+        }
+        let suffix = name[dot...]
+        let isOne =
+            (2...9).contains(suffix.utf8.count) && suffix.utf8.dropFirst().allSatisfy { $0.isLetter || $0.isDigit }
+        return isOne ? (String(name[..<dot]), String(suffix)) : (name, "")
+    }
+
+    private static func inserting(_ text: String, in path: String) -> String {
+        let folder = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[...$0] } ?? ""
+        let (stem, suffix) = split(String(path.dropFirst(folder.count)))
+        return folder + stem + text + suffix
+    }
+
+    /// A server, and a browser that opens the file, tell the type by the suffix alone.
+    private static func suffixed(_ name: String, _ type: String?) -> String {
+        let suffix = split(name).suffix.dropFirst().lowercased()
+        guard let known = suffixes[type ?? ""], let first = known.first else { return name }
+        return known.contains(suffix) || (type == "text/plain" && !suffix.isEmpty && !misleading.contains(suffix))
+            ? name : "\(name).\(first)"
+    }
+
+    private static let misleading: Set<String> = ["html", "htm", "xhtml", "css", "js", "svg", "xml"]
+
+    private static let suffixes: [String: [String]] = [
+        "text/html": ["html", "htm"], "application/xhtml+xml": ["xhtml", "xht"], "text/css": ["css"],
+        "text/javascript": ["js", "mjs", "cjs"], "application/javascript": ["js", "mjs", "cjs"],
+        "application/x-javascript": ["js", "mjs"], "application/json": ["json", "map", "webmanifest"],
+        "application/manifest+json": ["webmanifest", "json"], "image/svg+xml": ["svg"], "image/png": ["png"],
+        "image/jpeg": ["jpg", "jpeg", "jfif"], "image/gif": ["gif"], "image/webp": ["webp"], "image/avif": ["avif"],
+        "image/x-icon": ["ico"], "image/vnd.microsoft.icon": ["ico"], "font/woff": ["woff"], "font/woff2": ["woff2"],
+        "font/ttf": ["ttf"], "font/otf": ["otf"], "video/mp4": ["mp4", "m4v"], "video/webm": ["webm"],
+        "audio/mpeg": ["mp3"], "audio/ogg": ["ogg", "oga"], "application/pdf": ["pdf"], "application/wasm": ["wasm"],
+        "application/xml": ["xml", "rss", "atom", "xsl"], "text/xml": ["xml", "rss", "atom", "xsl"],
+        "application/rss+xml": ["xml", "rss"], "application/atom+xml": ["xml", "atom"], "text/plain": ["txt"],
+    ]
+
+    /// So much of a digest that two are never the same by chance.
+    private static func digest(_ text: String) -> String {
+        Hex.encode(DigestStream.digest(.sha256, of: Array(text.utf8).span).bytes.prefix(6))
+    }
+
+    private static func hash(_ text: String) -> UInt64 {
+        DigestStream.digest(.md5, of: Array(text.utf8).span).bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLetter: Bool { (0x61...0x7A).contains(self | 0x20) }
+    fileprivate var isDigit: Bool { (0x30...0x39).contains(self) }
+}

@@ -1,0 +1,257 @@
+internal import Digest
+internal import Markup
+internal import Store
+internal import Web
+
+/// Writes a site as files that a browser opens without a server: every link that leads to something held leads to its file, by
+/// a relative path; what is not held is led to where it was. Every other byte stays as it came.
+final class FolderWriter: ArchiveWriter {
+    private let reader: StoreReader
+    private let site: Site
+    private let visit: Int64?
+    private let tree: any FileTree
+    private let start: WebURL
+    private let scanner = LinkScanner()
+    private var names: FolderNames
+    /// Where addresses lead, for those that were asked about last.
+    private var places: [String: Place] = [:]
+    private var tally = TreeTally()
+    private var written: Set<String> = []
+    /// What pages need and is not held, with who needs it.
+    private var missing: [String: String] = [:]
+    private let isExported: (ShownRow) -> Bool
+
+    private enum Place {
+        case file(String)
+        case missing
+    }
+
+    private static let mostPlaces = 100_000
+    private static let mostMissing = 100_000
+    private static let mostRedirects = 10
+    static let missingList = "~missing.txt"
+
+    /// Goes over all addresses once, to give each a name of its own.
+    init(
+        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf visit: Int64?,
+        isExported: @escaping (ShownRow) -> Bool
+    ) throws(ArchiveError) {
+        guard let start = WebURL(site.start.first ?? site.name), start.isHTTP else {
+            throw ArchiveError(.input, "\(site.name) has no address to begin at: export it as WARC, WACZ or HAR")
+        }
+        (self.tree, self.reader, self.site, self.visit, self.start) = (tree, reader, site, visit, start)
+        self.isExported = isExported
+        var names = FolderNames(start: start)
+        try ArchiveError.storing { () throws(StoreError) in
+            try reader.eachShown(ofSite: site.id, asOf: visit) { row in
+                let isLeading = row.response.isRedirect && row.response.role == 0
+                if Self.isFile(row.response) || isLeading, isExported(row), let url = WebURL(row.response.href) {
+                    names.add(url, isLeading ? "text/html" : row.response.type)
+                }
+                return true
+            }
+        }
+        self.names = names
+    }
+
+    /// Whether it becomes a file by itself.
+    private static func isFile(_ response: StoredResponse) -> Bool {
+        response.request == .get && (200..<300).contains(response.status) && response.body != nil
+            && response.flags.isDisjoint(with: [.isCoded, .isPart])
+    }
+
+    func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
+        guard response.request == .get, let url = WebURL(response.url) else { return false }
+        guard let held = try held(url.href) else { return false }
+        if held.isRedirect { return try writeRedirect(url, held) }
+        // Of several variants the one that readers get.
+        guard Self.isFile(held), let body = held.body, let content = response.body?.content,
+            body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url),
+            written.insert(name).inserted
+        else { return false }
+        guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body), isChanged(table, body.form)
+        else {
+            try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
+            return true
+        }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        let changed = try patched(bytes, table, url, name, body.form)
+        try add(name) { (put) throws(ArchiveError) in try changed.withBytes(put) }
+        return true
+    }
+
+    /// What the visit shows there, if it is this site's.
+    private func held(_ href: String) throws(ArchiveError) -> StoredResponse? {
+        let found = try ArchiveError.storing { () throws(StoreError) in
+            // Other sites may hold it too.
+            let visit = visit ?? site.overlay ?? site.published ?? site.visits.last?.id ?? 0
+            return try reader.asOf(visit) { () throws(StoreError) in try reader.response(for: href) }
+        }
+        guard let found, site.visits.contains(where: { $0.id == found.visit }) else { return nil }
+        return isExported(ShownRow(response: found, referrer: nil)) ? found : nil
+    }
+
+    private func table(of body: StoredBody) throws(ArchiveError) -> LinkTable? {
+        try ArchiveError.storing { () throws(StoreError) in
+            try scanner.table(stored: try reader.links(of: body), form: body.form) { () throws(StoreError) in
+                try reader.content(of: body)?.load()
+            }
+        }
+    }
+
+    private func isChanged(_ table: LinkTable, _ form: String) -> Bool {
+        !table.occurrences.isEmpty || !table.marks.isEmpty || table.isTranscoded || BodyFormat(form: form) == .html
+    }
+
+    // MARK: - Links
+
+    private func patched(
+        _ bytes: [UInt8], _ table: LinkTable, _ url: WebURL, _ name: String, _ form: String
+    ) throws(ArchiveError) -> [UInt8] {
+        let source = table.source(of: bytes.span) ?? bytes
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        var failure: ArchiveError?
+        let patch = Patch(source.span, table, changes: changes(table)) { occurrence, reference in
+            guard failure == nil else { return nil }
+            do throws(ArchiveError) {
+                return try replacement(occurrence, reference, url, base, table, name)
+            } catch {
+                failure = error
+                return nil
+            }
+        }
+        if let failure { throw failure }
+        let text = patch.applied(to: source)
+        // Nobody says any more which encoding it is in.
+        let isUTF8 = table.isTranscoded || table.encoding == .utf8
+        let isMarked = text.starts(with: [0xEF, 0xBB, 0xBF])
+        let needsMark = isUTF8 && !isMarked && BodyFormat(form: form) == .html && text.contains { $0 >= 0x80 }
+        return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
+    }
+
+    /// Overwritten, by as many bytes, is what would keep a browser from showing the files: policies that name the network's
+    /// origins, and digests of bodies whose links lead elsewhere now.
+    private func changes(_ table: LinkTable) -> [Patch.Change] {
+        table.marks.compactMap { mark in
+            switch mark.kind {
+            case .policy: Patch.Change(at: mark.place, "original-content-policy")
+            case .integrity: Patch.Change(at: mark.place, "data-hash")
+            case .referrer, .referrerPolicy, .start, .startIfShown: nil
+            }
+        }
+    }
+
+    private func replacement(
+        _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL, _ table: LinkTable,
+        _ name: String
+    ) throws(ArchiveError) -> String? {
+        if occurrence.kind == .base { return "./" }
+        let flags = occurrence.flags
+        // What may be no address is left alone, and so is what scripts put together.
+        guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else { return nil }
+        let target = WebURL(
+            utf8: reference, base: flags.contains(.ignoresBase) ? url : base, queryEncoding: table.encoding)
+        guard let target, target.isHTTP else { return nil }
+        if flags.contains(.isFragment), table.base == nil { return nil }
+        let fragment = target.fragment.map { "#" + $0 } ?? ""
+        switch try place(of: target) {
+        case .file(let file): return FolderNames.reference(from: name, to: file) + fragment
+        case .missing:
+            if occurrence.role == .requisite || occurrence.kind == .frame, missing.count < Self.mostMissing {
+                missing[target.key.href] = missing[target.key.href] ?? url.href
+            }
+            return target.href
+        }
+    }
+
+    /// The file that has what is at an address, be it by way of redirects.
+    private func place(of target: WebURL) throws(ArchiveError) -> Place {
+        let href = target.key.href
+        if let known = places[href] { return known }
+        var (next, place) = (target.key, Place.missing)
+        for _ in 0...Self.mostRedirects {
+            guard let held = try held(next.href) else { break }
+            if Self.isFile(held) {
+                place = .file(names.name(of: next, held.type))
+                break
+            }
+            let location = HTTPFields(block: held.fields.utf8.span)["Location"]
+            guard held.isRedirect, let further = location.flatMap({ WebURL($0, base: next)?.key }) else { break }
+            next = further
+        }
+        if places.count >= Self.mostPlaces { places.removeAll(keepingCapacity: true) }
+        places[href] = place
+        return place
+    }
+
+    // MARK: - Files of its own
+
+    private func add(
+        _ name: String,
+        _ write: ((UnsafeRawBufferPointer) throws(ArchiveError) -> Void) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        try tree.begin(name)
+        var digest = DigestStream(.sha256)
+        try write { (bytes) throws(ArchiveError) in
+            digest.update(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
+            try tree.put(bytes)
+        }
+        try tree.end()
+        tally.add(name, digest.finish())
+    }
+
+    private func add(_ name: String, _ text: String) throws(ArchiveError) {
+        try add(name) { (put) throws(ArchiveError) in try Array(text.utf8).withBytes(put) }
+    }
+
+    /// A redirect to a page is a page that leads on, where nothing else has its name.
+    private func writeRedirect(_ url: WebURL, _ held: StoredResponse) throws(ArchiveError) -> Bool {
+        guard held.role == 0, case .file(let target) = try place(of: url),
+            target.hasSuffix(".html") || target.hasSuffix(".htm")
+        else { return false }
+        let name = names.name(of: url, "text/html")
+        guard name != target, written.insert(name).inserted else { return false }
+        try add(name, Self.leading(to: FolderNames.reference(from: name, to: target)))
+        return true
+    }
+
+    private static func leading(to reference: String) -> String {
+        """
+        <!doctype html><meta charset="utf-8"><title>Moved</title><meta http-equiv="refresh" content="0; url=\(reference)">
+        <a href="\(reference)">Moved</a>
+
+        """
+    }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        // GitHub's pages leave out what begins with an underscore unless this is there.
+        try add(".nojekyll", "")
+        if case .file(let file) = try place(of: start), file != "index.html", written.insert("index.html").inserted {
+            try add("index.html", Self.leading(to: file))
+        }
+        if !missing.isEmpty {
+            let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
+            try add(Self.missingList, lines.joined())
+        }
+        return try tree.finish()
+    }
+
+    /// Whether what stands there now is what was written.
+    func verify() throws(ArchiveError) -> Bool {
+        var found = TreeTally()
+        try tree.eachFile { found.add($0, $1) }
+        return found == tally
+    }
+}
+
+/// Names and contents of files in a few words, in whatever order they come.
+private struct TreeTally: Equatable {
+    private var count = 0
+    private var sum: UInt64 = 0
+
+    mutating func add(_ name: String, _ content: Digest) {
+        count += 1
+        let digest = DigestStream.digest(.sha256, of: Array("\(name)\n\(content.hex)".utf8).span)
+        sum = sum &+ digest.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,223 @@
+internal import Digest
+internal import Store
+internal import Web
+
+/// Reads HAR 1.2, an entry after the other: what stands around them is passed over, however much it is.
+final class HARReader: ArchiveReader {
+    private let input: ArchiveInput
+    private let keeping: BodyKeeping
+    private var cutter: EntryCutter
+    private var entry: [UInt8] = []
+    private var number = 0
+    private var isOver = false
+
+    /// An entry is held whole.
+    private static let largestEntry = 256 << 20
+
+    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+        input = try ArchiveInput(path)
+        self.keeping = keeping
+        cutter = EntryCutter(limit: Self.largestEntry)
+    }
+
+    func next() throws(ArchiveError) -> ArchivedItem? {
+        while !isOver {
+            guard try input.fill() else {
+                isOver = true
+                guard cutter.isWhole else {
+                    return .fault(ArchiveFault(cutter.hasBegun ? "it breaks off" : "it is no HAR", at: input.place))
+                }
+                return nil
+            }
+            let (taken, cut) = cutter.take(input.available)
+            input.skip(taken)
+            switch cut {
+            case nil: continue
+            case .entry(let bytes)?:
+                number += 1
+                return try item(bytes)
+            case .tooLarge?:
+                number += 1
+                return .fault(ArchiveFault("it is over \(Self.largestEntry) bytes", at: place))
+            case .nonsense?:
+                isOver = true
+                return .fault(ArchiveFault("it is no HAR", at: input.place))
+            }
+        }
+        return nil
+    }
+
+    private var place: String { "\(input.name), entry \(number)" }
+
+    private func item(_ bytes: [UInt8]) throws(ArchiveError) -> ArchivedItem {
+        guard let json = try? JSONValue.parse(bytes.span) else {
+            return .fault(ArchiveFault("it is no JSON", at: place))
+        }
+        guard let url = json["request"]?["url"]?.string, let answer = json["response"],
+            let status = answer["status"]?.int
+        else { return .fault(ArchiveFault("it has no request or no response", at: place)) }
+        guard (100...999).contains(status) else {
+            return .fault(ArchiveFault("it was not answered", url: url, at: place))
+        }
+        let notes = json["_larder"].flatMap { ArchiveNotes($0) }
+        var fields = Self.fields(answer["headers"])
+        var body: ArchivedBody?
+        let content = answer["content"]
+        if let text = content?["text"]?.string {
+            let bytes: [UInt8]
+            if content?["encoding"]?.string?.lowercased() == "base64" {
+                guard let decoded = Base64.decodeForgiving(text) else {
+                    return .fault(ArchiveFault("its body is no base64", url: url, at: place))
+                }
+                bytes = decoded
+            } else {
+                bytes = Array(text.utf8)
+                // Browsers write texts as they have read them.
+                if notes == nil { fields = Self.sayingUTF8(fields, bytes, content?["mimeType"]?.string) }
+            }
+            body = try kept(bytes)
+        } else if (content?["size"]?.int ?? 0) > 0, (200..<300).contains(status) {
+            return .fault(ArchiveFault("its body is not in it: have it saved with content", url: url, at: place))
+        } else if (200..<300).contains(status) {
+            body = try kept([])
+        }
+        if fields["Content-Type"] == nil, let type = content?["mimeType"]?.string, type.contains("/"), notes == nil {
+            fields.append("Content-Type", type)
+        }
+        let date = json["startedDateTime"]?.string.flatMap { HTTPDate(iso8601: $0) }
+        guard let date else { return .fault(ArchiveFault("it does not say when it was", url: url, at: place)) }
+        var response = ArchivedResponse(
+            url: url, status: status, fields: fields, body: body, fetched: date.secondsSinceEpoch)
+        response.notes = notes
+        response.method = json["request"]?["method"]?.string ?? "GET"
+        response.requestFields = Self.fields(json["request"]?["headers"])
+        if notes == nil, response.method != "GET" {
+            let data = json["request"]?["postData"]
+            response.requestKey = RequestKey(
+                method: response.method, body: Array((data?["text"]?.string ?? "").utf8).span,
+                type: data?["mimeType"]?.string.flatMap { MediaType($0) })
+        }
+        return .response(response)
+    }
+
+    private func kept(_ bytes: [UInt8]) throws(ArchiveError) -> ArchivedBody {
+        let spool = BodySpool(keeping)
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
+        return try spool.finish()
+    }
+
+    /// What HTTP/2 has in front of its fields is none of them.
+    private static func fields(_ json: JSONValue?) -> HTTPFields {
+        var fields = HTTPFields()
+        for field in json?.array ?? [] {
+            guard let name = field["name"]?.string, let value = field["value"]?.string, !name.hasPrefix(":") else {
+                continue
+            }
+            // Some browsers put the values of equal names into one, a line each.
+            for line in value.split(separator: "\n", omittingEmptySubsequences: false) {
+                fields.append(name, String(line))
+            }
+        }
+        // As they would come off the wire.
+        return HTTPFields(block: Array(fields.block.utf8).span)
+    }
+
+    private static func sayingUTF8(_ fields: HTTPFields, _ bytes: [UInt8], _ type: String?) -> HTTPFields {
+        guard bytes.contains(where: { $0 >= 0x80 }), let text = fields["Content-Type"] ?? type,
+            let parsed = MediaType(text), parsed.charset?.lowercased() != "utf-8"
+        else { return fields }
+        var fields = fields
+        fields.set("Content-Type", "\(parsed.essence); charset=utf-8")
+        return fields
+    }
+}
+
+/// Finds the objects in the array `log.entries` of a JSON text that comes in pieces, and cuts each of them out.
+struct EntryCutter {
+    enum Cut {
+        case entry([UInt8])
+        case tooLarge
+        case nonsense
+    }
+
+    private let limit: Int
+    private var depth = 0
+    private var isInString = false
+    private var isEscaped = false
+    /// The last string at the first two levels: what a member is called.
+    private var word: [UInt8] = []
+    private var keys: [[UInt8]] = []
+    private var isInEntries = false
+    private var entry: [UInt8] = []
+    private var isTooLarge = false
+    private(set) var hasBegun = false
+
+    private static let deepest = 10_000
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// The text came to its end.
+    var isWhole: Bool { hasBegun && depth == 0 && !isInString }
+
+    /// Takes some of the bytes, up to the end of an entry.
+    mutating func take(_ bytes: UnsafeRawBufferPointer) -> (taken: Int, Cut?) {
+        var copied = 0
+        // Inside an entry.
+        func isCut(_ depth: Int) -> Bool { isInEntries && depth >= 4 }
+        for (place, byte) in bytes.enumerated() {
+            if isInString {
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    isInString = false
+                } else if depth <= 2, word.count < 64 {
+                    word.append(byte)
+                }
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "\""):
+                isInString = true
+                if depth <= 2 { word = [] }
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                if depth == 0, byte != UInt8(ascii: "{") || hasBegun { return (place + 1, .nonsense) }
+                hasBegun = true
+                depth += 1
+                guard depth < Self.deepest else { return (place + 1, .nonsense) }
+                if depth <= 3 { keys = Array(keys.prefix(depth - 2 < 0 ? 0 : depth - 2)) + [word] }
+                if depth == 3, byte == UInt8(ascii: "["), keys == [Array("log".utf8), Array("entries".utf8)] {
+                    isInEntries = true
+                }
+                if isInEntries, depth == 4 { (entry, copied, isTooLarge) = ([], place, false) }
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard depth > 0 else { return (place + 1, .nonsense) }
+                depth -= 1
+                if isInEntries, depth == 3 {
+                    append(bytes, copied..<place + 1)
+                    defer { entry = [] }
+                    return (place + 1, isTooLarge ? .tooLarge : .entry(entry))
+                }
+                if depth == 2 { isInEntries = false }
+            default:
+                if depth == 0, byte != 0x20, byte != 0x0A, byte != 0x0D, byte != 0x09, byte < 0x80 {
+                    return (place + 1, .nonsense)
+                }
+            }
+        }
+        if isCut(depth) { append(bytes, copied..<bytes.count) }
+        return (bytes.count, nil)
+    }
+
+    private mutating func append(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) {
+        guard !isTooLarge, entry.count + range.count <= limit else {
+            isTooLarge = true
+            entry = []
+            return
+        }
+        entry.append(contentsOf: bytes[range])
+    }
+}

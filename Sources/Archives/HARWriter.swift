@@ -1,0 +1,152 @@
+internal import Digest
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// Writes HAR 1.2, an entry after the other.
+final class HARWriter: ArchiveWriter {
+    private let output: ArchiveOutput
+    private let folder: String
+    private let pages: BodySpool
+    private var hasEntry = false
+    private var hasPage = false
+
+    init(_ path: String, _ info: ArchiveInfo) throws(ArchiveError) {
+        output = try ArchiveOutput(path)
+        folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try Folder.makeTemporary(named: "larder-export")
+        }
+        pages = BodySpool(.inFiles(folder: folder))
+        let creator: JSONMembers = ["name": "larder", "version": Product.version]
+        let comment = "\(info.site)\(info.visit.map { ", visit \($0)" } ?? "")"
+        try put(
+            #"{"log":{"version":"1.2","creator":\#(creator.text(.compact)),"comment":"#
+                + JSONText.quoted(comment) + #","entries":["#)
+    }
+
+    deinit { Folder.remove(folder) }
+
+    private func put(_ text: String) throws(ArchiveError) { try output.write(Array(text.utf8)) }
+
+    func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
+        try put(hasEntry ? ",\n" : "\n")
+        hasEntry = true
+        // The body is written as it is read, where the mark stands.
+        let entry = Array(try self.entry(response).text(.compact).utf8)
+        guard let body = response.body, let content = body.content else {
+            try output.write(entry)
+            return true
+        }
+        // In a string it would have other quotes.
+        guard let mark = entry.firstRange(of: Array(Self.mark.utf8)) else {
+            preconditionFailure("an entry has a place for its body")
+        }
+        try output.write(Array(entry[..<mark.lowerBound]))
+        if case .bytes(let bytes) = content, let text = JSONText.text(of: bytes, response.fields.contentType) {
+            try put(#""text":"# + text)
+        } else {
+            try put(#""encoding":"base64","text":""#)
+            try writeBase64(content)
+            try put("\"")
+        }
+        try output.write(Array(entry[mark.upperBound...]))
+        return true
+    }
+
+    private static let mark = #""text":"larder:body""#
+
+    private func entry(_ response: ArchivedResponse) throws(ArchiveError) -> JSONMembers {
+        let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601.dropLast() + ".000Z"
+        let isPage = response.status == 200 && response.notes?.role == 0 && response.request == .get
+        let id = DigestStream.digest(.md5, of: Array(response.url.utf8).span).hex
+        if isPage, response.body != nil { try addPage(response, id, String(date)) }
+        return [
+            "pageref": IfAny(isPage && response.body != nil ? id : nil), "startedDateTime": String(date), "time": 0,
+            "request": request(response), "response": self.response(response), "cache": [:] as JSONMembers,
+            "timings": ["send": 0, "wait": 0, "receive": 0] as JSONMembers, "_larder": IfAny(response.notes),
+        ]
+    }
+
+    private func addPage(_ response: ArchivedResponse, _ id: String, _ date: String) throws(ArchiveError) {
+        let page: JSONMembers = [
+            "startedDateTime": date, "id": id, "title": response.title ?? response.url,
+            "pageTimings": [:] as JSONMembers,
+        ]
+        let text = (hasPage ? ",\n" : "\n") + page.text(.compact)
+        try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try pages.take(bytes) }
+        hasPage = true
+    }
+
+    private func request(_ response: ArchivedResponse) -> JSONMembers {
+        let query = WebURL(response.url)?.query ?? ""
+        let parts = query.split(separator: "&").map { part -> JSONMembers in
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return ["name": String(pair[0]), "value": pair.count > 1 ? String(pair[1]) : ""]
+        }
+        return [
+            "method": response.method, "url": response.url, "httpVersion": "HTTP/1.1", "cookies": [String](),
+            "headers": Self.headers(response.requestFields), "queryString": parts, "headersSize": -1,
+            "bodySize": -1,
+        ]
+    }
+
+    private func response(_ response: ArchivedResponse) -> JSONMembers {
+        let byteCount = response.body?.byteCount ?? 0
+        let type = response.fields["Content-Type"] ?? "x-unknown"
+        let content: JSONMembers =
+            response.body?.content == nil
+            ? ["size": byteCount, "mimeType": type]
+            : ["size": byteCount, "mimeType": type, "text": "larder:body"]
+        return [
+            "status": response.status, "statusText": StatusPhrase.text(response.status), "httpVersion": "HTTP/1.1",
+            "cookies": [String](), "content": content, "headers": Self.headers(response.fields),
+            "redirectURL": response.fields["Location"] ?? "", "headersSize": -1, "bodySize": byteCount,
+        ]
+    }
+
+    private static func headers(_ fields: HTTPFields) -> [JSONMembers] {
+        fields.list.map { ["name": $0.name, "value": $0.value] }
+    }
+
+    private func writeBase64(_ content: BodyContent) throws(ArchiveError) {
+        // What is left over when pieces are cut into threes.
+        var rest: [UInt8] = []
+        try content.eachArchived { (bytes) throws(ArchiveError) in
+            rest.append(contentsOf: bytes)
+            let whole = rest.count / 3 * 3
+            try put(Base64.encode(Array(rest[..<whole])))
+            rest.removeFirst(whole)
+        }
+        try put(Base64.encode(rest))
+    }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        try put("\n],\"pages\":[")
+        if let content = try pages.finish().content {
+            try content.eachArchived { (bytes) throws(ArchiveError) in try output.write(bytes) }
+        }
+        try put("\n]}}\n")
+        return [try output.finish()]
+    }
+}
+
+/// Texts as JSON writes them.
+enum JSONText {
+    static func quoted(_ text: String) -> String {
+        var writer = JSONWriter(.compact)
+        writer.string(text)
+        return writer.text
+    }
+
+    /// Of a body that reads as UTF-8 whatever anybody takes it for; nil where its bytes would not come back.
+    static func text(of bytes: [UInt8], _ type: MediaType?) -> String? {
+        let isText =
+            type.map {
+                $0.essence.hasPrefix("text/") || $0.essence.contains("json") || $0.essence.contains("xml")
+                    || $0.essence.contains("javascript")
+            } ?? false
+        guard isText, type?.charset.map({ $0.lowercased() == "utf-8" }) ?? true else { return nil }
+        return String(validating: bytes, as: UTF8.self).map(quoted)
+    }
+}

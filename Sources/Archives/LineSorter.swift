@@ -1,0 +1,79 @@
+internal import Glibc
+internal import System
+
+/// Lines in the order of their bytes, however many: sorted in memory a part at a time, and the parts from files. It belongs
+/// to one thread.
+final class LineSorter {
+    private let folder: String
+    private var lines: [[UInt8]] = []
+    private var byteCount = 0
+    private var runs: [String] = []
+    private let most: Int
+
+    /// - Parameter most: how many bytes are held in memory.
+    init(in folder: String, most: Int = 32 << 20) {
+        self.folder = folder
+        self.most = most
+    }
+
+    deinit {
+        for run in runs { unlink(run) }
+    }
+
+    /// The line has no line feed in it.
+    func add(_ line: [UInt8]) throws(ArchiveError) {
+        lines.append(line)
+        byteCount += line.count + 32
+        if byteCount > most { try spill() }
+    }
+
+    private func spill() throws(ArchiveError) {
+        lines.sort { $0.lexicographicallyPrecedes($1) }
+        let file = try ArchiveError.wrapping { () throws(SystemError) in try File(temporaryIn: folder, named: "sort") }
+        runs.append(file.path)
+        var piece: [UInt8] = []
+        for line in lines {
+            piece += line
+            piece.append(0x0A)
+            guard piece.count > 256 * 1024 else { continue }
+            try ArchiveError.wrapping { () throws(SystemError) in try file.write(piece) }
+            piece.removeAll(keepingCapacity: true)
+        }
+        do throws(SystemError) {
+            try file.write(piece)
+            try file.close()
+        } catch {
+            throw ArchiveError(error)
+        }
+        lines.removeAll()
+        byteCount = 0
+    }
+
+    /// Hands over all of them in order.
+    func each(_ take: ([UInt8]) throws(ArchiveError) -> Void) throws(ArchiveError) {
+        lines.sort { $0.lexicographicallyPrecedes($1) }
+        guard !runs.isEmpty else {
+            for line in lines { try take(line) }
+            return
+        }
+        try spill()
+        var inputs: [(input: ArchiveInput, line: [UInt8])] = []
+        for run in runs {
+            let input = try ArchiveInput(run, part: 0..<Int64(Self.size(run)), name: run, form: .plain)
+            if case .line(let line) = try input.line(limit: .max) { inputs.append((input, line)) }
+        }
+        while let least = inputs.indices.min(by: { inputs[$0].line.lexicographicallyPrecedes(inputs[$1].line) }) {
+            try take(inputs[least].line)
+            if case .line(let line) = try inputs[least].input.line(limit: .max) {
+                inputs[least].line = line
+            } else {
+                inputs.remove(at: least)
+            }
+        }
+    }
+
+    private static func size(_ path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
+    }
+}

@@ -1,0 +1,85 @@
+internal import System
+
+/// Makes the parts of an archive on several threads, and gives them in the order in which they were asked for. It belongs to
+/// the thread that writes the archive.
+final class MemberPool<Part: Sendable> {
+    private struct Job: Sendable {
+        let slot: Monitor<Part?>
+        let make: @Sendable (Worker) -> Part
+    }
+
+    /// What each thread has of its own.
+    final class Worker {
+        let compressor: RecordCompressor
+
+        init(_ compressor: RecordCompressor) {
+            self.compressor = compressor
+        }
+    }
+
+    private let jobs = Inbox<Job>()
+    private let threads: [NamedThread]
+    private var waiting: [(slot: Monitor<Part?>, byteCount: Int)] = []
+    private var head = 0
+    private var waitingByteCount = 0
+
+    /// Of what waits, and of what its parts are made from.
+    private static var mostBytes: Int { 16 << 20 }
+    private static var most: Int { 256 }
+
+    /// - Parameter makeWorker: called on each thread; nil where the machine does not give it what it needs.
+    init(threads count: Int, _ makeWorker: @escaping @Sendable () -> RecordCompressor?) throws(ArchiveError) {
+        let jobs = jobs
+        var threads: [NamedThread] = []
+        guard makeWorker() != nil else {
+            throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
+        }
+        do throws(SystemError) {
+            for number in 1...max(1, count) {
+                threads.append(
+                    try NamedThread.start("larder-pack-\(number)") {
+                        guard let compressor = makeWorker() else { return }
+                        let worker = Worker(compressor)
+                        while let job = jobs.next() {
+                            let part = job.make(worker)
+                            job.slot.change { $0 = part }
+                        }
+                    })
+            }
+        } catch {
+            jobs.close()
+            throw ArchiveError(error)
+        }
+        self.threads = threads
+    }
+
+    deinit {
+        jobs.close()
+        for thread in threads { thread.join() }
+    }
+
+    /// There should be no more of them before some are taken.
+    var isFull: Bool { waiting.count - head >= Self.most || waitingByteCount > Self.mostBytes }
+
+    var isEmpty: Bool { waiting.count == head }
+
+    func add(_ byteCount: Int, _ make: @escaping @Sendable (Worker) -> Part) {
+        let slot = Monitor<Part?>(nil)
+        waiting.append((slot, byteCount))
+        waitingByteCount += byteCount
+        jobs.put(Job(slot: slot, make: make))
+    }
+
+    /// The oldest; waits until it is made. Nil when none is left.
+    func next() -> Part? {
+        guard head < waiting.count else { return nil }
+        let (slot, byteCount) = waiting[head]
+        head += 1
+        waitingByteCount -= byteCount
+        if head > Self.most {
+            waiting.removeFirst(head)
+            head = 0
+        }
+        return slot.wait { $0 }
+    }
+}

@@ -1,0 +1,66 @@
+internal import Codings
+internal import Store
+internal import Web
+
+/// Makes the gzip members of records. It belongs to one thread.
+final class RecordCompressor {
+    private let text: Deflater
+    private let packed: Deflater
+    /// What was made and nobody has taken.
+    private(set) var made: [UInt8] = []
+
+    /// The pages of the Python docs, 50.7 MB: 0.71 s and 7.5 MB at 5, 1.17 s and 7.3 MB at 6, 1.91 s and 7.3 MB at 9.
+    private static let level: Int32 = 5
+    /// What is compressed already becomes no smaller.
+    private static let levelOfPacked: Int32 = 1
+
+    /// Nil where zlib is not there.
+    init?() {
+        guard let text = Deflater(.gzip, level: Self.level),
+            let packed = Deflater(.gzip, level: Self.levelOfPacked)
+        else { return nil }
+        (self.text, self.packed) = (text, packed)
+    }
+
+    func take() -> [UInt8] {
+        defer { made = [] }
+        return made
+    }
+
+    /// One member of everything at hand.
+    func add(_ parts: [[UInt8]], isPacked: Bool) {
+        let deflater = isPacked ? packed : text
+        for part in parts {
+            part.withUnsafeBytes { bytes in
+                deflater.take(bytes) { (piece) throws(Never) in made.append(contentsOf: piece) }
+            }
+        }
+        deflater.finish { (piece) throws(Never) in made.append(contentsOf: piece) }
+    }
+
+    /// One member of a head, a large body, and an end; handed on as it is made.
+    func stream(
+        _ head: [UInt8], _ body: BodyContent, _ end: [UInt8], isPacked: Bool,
+        _ give: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let deflater = isPacked ? packed : text
+        try head.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
+        try body.eachArchived { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
+        try end.withBytes { (bytes) throws(ArchiveError) in try deflater.take(bytes, give) }
+        try deflater.finish(give)
+    }
+
+    /// Whether the media type says that it is compressed in itself.
+    static func isPacked(_ type: MediaType?) -> Bool {
+        guard let essence = type?.essence else { return false }
+        if essence == "image/svg+xml" || essence == "image/bmp" || essence == "audio/wav" { return false }
+        return essence.hasPrefix("image/") || essence.hasPrefix("video/") || essence.hasPrefix("audio/")
+            || packedTypes.contains(essence)
+    }
+
+    private static let packedTypes: Set<String> = [
+        "font/woff", "font/woff2", "application/font-woff", "application/zip", "application/gzip",
+        "application/x-gzip", "application/x-xz", "application/zstd", "application/epub+zip",
+        "application/vnd.rar", "application/x-7z-compressed",
+    ]
+}

@@ -1,0 +1,230 @@
+internal import Digest
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// Writes WACZ 1.1.1: a zip file with the WARC, an index of it (CDXJ), the list of pages, and the digests of all. The WARC is
+/// stored, so that readers find a response in it by its place.
+final class WACZWriter: ArchiveWriter {
+    private let info: ArchiveInfo
+    private let start: String?
+    private let output: ArchiveOutput
+    private let zip: ZipWriter
+    private let folder: String
+    private let index: LineSorter
+    private let pages: BodySpool
+    private var stream: WARCStream?
+    private var mainPage: (url: String, date: String)?
+    private var title: String?
+
+    private static let warc = "data.warc.gz"
+
+    init(_ path: String, _ info: ArchiveInfo, start: String?) throws(ArchiveError) {
+        (self.info, self.start) = (info, start)
+        output = try ArchiveOutput(path)
+        folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try Folder.makeTemporary(named: "larder-export")
+        }
+        zip = ZipWriter(output, date: info.date)
+        index = LineSorter(in: folder)
+        pages = BodySpool(.inFiles(folder: folder))
+        let header: JSONMembers = [
+            "format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": false,
+        ]
+        try Array((header.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
+            try pages.take(bytes)
+        }
+        let (zip, index) = (zip, index)
+        try zip.begin("archive/\(Self.warc)", isDeflated: false)
+        stream = try WARCStream(info, filename: Self.warc) { (bytes) throws(ArchiveError) in
+            try zip.write(bytes)
+        } found: { (place) throws(ArchiveError) in
+            try index.add(Array(CDXLine.text(of: place, in: Self.warc).utf8))
+        }
+    }
+
+    deinit { Folder.remove(folder) }
+
+    func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
+        try stream?.add(response)
+        guard response.status == 200, response.notes?.role == 0, response.request == .get, response.body != nil else {
+            return true
+        }
+        let date = HTTPDate(secondsSinceEpoch: response.fetched).iso8601
+        if mainPage == nil || response.url == start { mainPage = (response.url, date) }
+        if response.url == start { title = response.title }
+        let id = DigestStream.digest(.md5, of: Array("\(response.url) \(date)".utf8).span).hex
+        let page: JSONMembers = [
+            "id": id, "url": response.url, "ts": date, "title": IfAny(response.title),
+        ]
+        try Array((page.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
+            try pages.take(bytes)
+        }
+        return true
+    }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        try stream?.drain()
+        stream = nil
+        var entries = [try zip.end()]
+        try zip.begin("indexes/index.cdx", isDeflated: false)
+        try index.each { (line) throws(ArchiveError) in
+            try zip.write(line)
+            try zip.write([0x0A])
+        }
+        entries.append(try zip.end())
+        try zip.begin("pages/pages.jsonl", isDeflated: false)
+        try write(try pages.finish())
+        entries.append(try zip.end())
+        let package = Array(self.package(entries).utf8)
+        let entry = try zip.add("datapackage.json", package)
+        let digest: JSONMembers = ["path": entry.name, "hash": "sha256:\(entry.sha256.hex)"]
+        _ = try zip.add("datapackage-digest.json", Array(digest.text().utf8))
+        try zip.finish()
+        return [try output.finish()]
+    }
+
+    private func write(_ body: ArchivedBody) throws(ArchiveError) {
+        try body.content?.eachArchived { (bytes) throws(ArchiveError) in try zip.write(bytes) }
+    }
+
+    /// What the file says of itself, in the form of Frictionless data packages.
+    private func package(_ entries: [ZipWriter.Entry]) -> String {
+        let resources = entries.map { entry in
+            let name = entry.name.split(separator: "/").last.map(String.init) ?? entry.name
+            return [
+                "name": name, "path": entry.name, "hash": "sha256:\(entry.sha256.hex)", "bytes": entry.byteCount,
+            ] as JSONMembers
+        }
+        let members: JSONMembers = [
+            "profile": "data-package", "wacz_version": "1.1.1", "title": title ?? info.site,
+            "created": HTTPDate(secondsSinceEpoch: info.date).iso8601, "software": info.software,
+            "mainPageURL": IfAny(mainPage?.url), "mainPageDate": IfAny(mainPage?.date), "resources": resources,
+        ]
+        return members.text()
+    }
+}
+
+/// A line of the index: where a response stands, by its address turned around.
+enum CDXLine {
+    static func text(of place: WARCPlace, in file: String) -> String {
+        let digits = HTTPDate(secondsSinceEpoch: place.date).iso8601.filter { $0.isASCII && $0.isNumber }
+        let members: JSONMembers = [
+            "url": place.url, "mime": place.type, "status": String(place.status),
+            "digest": IfAny(place.digest.map(ArchiveDigest.text)), "length": String(place.byteCount),
+            "offset": String(place.offset), "filename": file,
+            "method": IfAny(place.method == "GET" ? nil : place.method),
+        ]
+        return "\(key(place.url)) \(digits) \(members.text(.compact))"
+    }
+
+    /// `https://www.example.com/A/?c=2&b=1` is `com,example)/a?b=1&c=2`, as pywb looks it up: what seldom makes a
+    /// difference makes none.
+    static func key(_ address: String) -> String {
+        guard let url = WebURL(address.lowercased()), url.isHTTP else { return address }
+        var labels = url.host.filter { $0 != "[" && $0 != "]" }.split(
+            separator: ".", omittingEmptySubsequences: false)
+        if labels.count > 1, labels[0].hasPrefix("www"), labels[0].dropFirst(3).allSatisfy(\.isNumber) {
+            labels.removeFirst()
+        }
+        let port = url.port.map { ":\($0)" } ?? ""
+        let path = "/" + url.path.split(separator: "/").joined(separator: "/")
+        let key = labels.reversed().joined(separator: ",") + port + ")" + decoded(path)
+        guard let query = url.query, !query.isEmpty else { return key }
+        let parts = query.split(separator: "&", omittingEmptySubsequences: false).map { part in
+            let end = part.firstIndex(of: "=") ?? part.endIndex
+            return (name: Array(part[..<end].utf8), value: Array(part[end...].utf8))
+        }
+        let sorted = parts.sorted { left, right in
+            left.name == right.name
+                ? left.value.lexicographicallyPrecedes(right.value)
+                : left.name.lexicographicallyPrecedes(right.name)
+        }
+        let text = sorted.map { String(decoding: $0.name + $0.value, as: UTF8.self) }.joined(separator: "&")
+        return key + "?" + decoded(text)
+    }
+
+    /// Letters, digits and a few more need no escape.
+    private static func decoded(_ text: String) -> String {
+        let bytes = Array(text.utf8)
+        var decoded: [UInt8] = []
+        var at = 0
+        while at < bytes.count {
+            if bytes[at] == UInt8(ascii: "%"), at + 2 < bytes.count,
+                let byte = UInt8(String(decoding: bytes[at + 1...at + 2], as: UTF8.self), radix: 16),
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+                    || [0x2D, 0x2E, 0x5F, 0x7E].contains(byte)
+            {
+                decoded.append((0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
+                at += 3
+            } else {
+                decoded.append(bytes[at])
+                at += 1
+            }
+        }
+        return String(decoding: decoded, as: UTF8.self)
+    }
+}
+
+/// Reads WACZ: the WARC files in it, one after the other, and of the rest what tells where to begin.
+final class WACZReader: ArchiveReader {
+    private let zip: ZipFile
+    private let keeping: BodyKeeping
+    private let limits: ArchiveLimits
+    private var entries: [ZipFile.Entry]
+    private var faults: [ArchiveFault] = []
+    private var reader: WARCReader?
+    private(set) var start: String?
+
+    private static let largestPackage = 16 << 20
+
+    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+        zip = try ZipFile(path)
+        (self.keeping, self.limits) = (keeping, limits)
+        entries = zip.entries.filter { entry in
+            entry.name.hasPrefix("archive/")
+                && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains {
+                    entry.name.hasSuffix($0)
+                }
+        }
+        guard !entries.isEmpty else {
+            throw ArchiveError(.input, "\(path) is a zip file, and no WACZ: it has no WARC in a folder archive")
+        }
+        faults = zip.faults.map { ArchiveFault($0, at: path) }
+        try readPackage()
+    }
+
+    private func readPackage() throws(ArchiveError) {
+        guard let entry = zip.entries.first(where: { $0.name == "datapackage.json" }),
+            let bytes = try zip.bytes(entry, atMost: Self.largestPackage),
+            let json = try? JSONValue.parse(bytes.span)
+        else {
+            faults.append(ArchiveFault("it has no datapackage.json that can be read", at: zip.path, .doubtful))
+            return
+        }
+        start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
+        for resource in json["resources"]?.array ?? [] {
+            guard let path = resource["path"]?.string else { continue }
+            guard let found = zip.entries.first(where: { $0.name == path }) else {
+                faults.append(ArchiveFault("\(path) is not in it, which it lists", at: zip.path))
+                continue
+            }
+            if let byteCount = resource["bytes"]?.int, Int64(byteCount) != found.byteCount {
+                faults.append(ArchiveFault("\(path) has another size than it lists", at: zip.path, .doubtful))
+            }
+        }
+    }
+
+    func next() throws(ArchiveError) -> ArchivedItem? {
+        if !faults.isEmpty { return .fault(faults.removeFirst()) }
+        while true {
+            if let item = try reader?.next() { return item }
+            reader = nil
+            guard !entries.isEmpty else { return nil }
+            let entry = entries.removeFirst()
+            guard let input = try zip.input(entry) else { continue }
+            reader = WARCReader(input, keeping, limits)
+        }
+    }
+}

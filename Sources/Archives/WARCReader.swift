@@ -1,0 +1,387 @@
+internal import Digest
+internal import Glibc
+internal import Store
+internal import Web
+
+/// Reads WARC of all versions, and the older ARC: plain, gzip by members or as one, or zstd.
+///
+/// A record that cannot be believed is told as a fault, and reading goes on with the next one that can be found.
+final class WARCReader: ArchiveReader {
+    private let input: ArchiveInput
+    private let keeping: BodyKeeping
+    private let limits: ArchiveLimits
+    /// Responses wait until it is known whether a request belongs to them, which may stand behind them.
+    private var waiting: (item: ArchivedItem, id: String, concurrent: [String])?
+    private var ready: [ArchivedItem] = []
+    /// The last requests, by their own and by their responses' identifiers.
+    private var requests: [(ids: [String], request: Request)] = []
+    private var isLost = false
+    private var hasFound = false
+    private var isArc = false
+    private(set) var start: String?
+
+    private struct Request {
+        let method: String
+        let fields: HTTPFields
+        let key: RequestKey
+    }
+
+    private static let mostRequests = 64
+    private static let largestRequest = 16 << 20
+    /// Between two records there are two.
+    private static let mostEmptyLines = 64
+
+    init(_ input: ArchiveInput, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits()) {
+        self.input = input
+        self.keeping = keeping
+        self.limits = limits
+    }
+
+    deinit {
+        // What nobody has taken.
+        for case .response(let response) in ready + [waiting?.item].compactMap({ $0 }) { response.body?.discard() }
+    }
+
+    func next() throws(ArchiveError) -> ArchivedItem? {
+        while ready.isEmpty {
+            guard try readRecord() else {
+                if let last = waiting.take() { ready.append(answered(last)) }
+                break
+            }
+        }
+        return ready.isEmpty ? nil : ready.removeFirst()
+    }
+
+    /// Whether there was anything.
+    private func readRecord() throws(ArchiveError) -> Bool {
+        if isLost {
+            isLost = false
+            guard try input.recover(to: isArc ? Array("http".utf8) : Array("WARC/".utf8)) else { return false }
+        }
+        var emptyLines = 0
+        while true {
+            let place = input.place
+            switch try input.line(limit: limits.head) {
+            case .end:
+                guard let damage = input.damage else { return false }
+                lose(damage, at: place)
+                return true
+            case .tooLong:
+                lose("there is no record", at: place)
+                return true
+            case .line(let line) where line.isEmpty:
+                emptyLines += 1
+                if emptyLines > Self.mostEmptyLines {
+                    lose("there is no record", at: place)
+                    return true
+                }
+            case .line(let line):
+                if line.starts(with: "WARC/".utf8) {
+                    hasFound = true
+                    try readRecord(at: place)
+                } else if let head = ArcHead(line), isArc || !hasFound {
+                    (isArc, hasFound) = (true, true)
+                    try read(head, at: place)
+                } else {
+                    lose(hasFound ? "there is no record" : "it is no WARC", at: place)
+                }
+                return true
+            }
+        }
+    }
+
+    private func lose(_ reason: String, url: String? = nil, at place: String) {
+        if let last = waiting.take() { ready.append(answered(last)) }
+        ready.append(.fault(ArchiveFault(input.damage ?? reason, url: url, at: place)))
+        isLost = true
+    }
+
+    private func refuse(
+        _ reason: String, url: String? = nil, at place: String, _ gravity: ArchiveFault.Gravity = .refused
+    ) {
+        ready.append(.fault(ArchiveFault(reason, url: url, at: place, gravity)))
+    }
+
+    // MARK: - Records
+
+    private func readRecord(at place: String) throws(ArchiveError) {
+        var block: [UInt8] = []
+        lines: while true {
+            switch try input.line(limit: limits.head) {
+            case .end:
+                return lose("it ends in a record's head", at: place)
+            case .tooLong:
+                return lose("a record's head is over \(limits.head) bytes", at: place)
+            case .line(let line):
+                if line.isEmpty { break lines }
+                guard block.count + line.count < limits.head else {
+                    return lose("a record's head is over \(limits.head) bytes", at: place)
+                }
+                block += line
+                block.append(0x0A)
+            }
+        }
+        let head = HTTPFields(block: block.span)
+        let url = head[WARC.target].map(Self.target)
+        guard let byteCount = head.contentLength, byteCount >= 0 else {
+            return lose("a record does not say how long it is", url: url, at: place)
+        }
+        switch head[WARC.type]?.lowercased() {
+        case "response": try readMessage(head, url, byteCount, at: place, isRevisit: false)
+        case "revisit": try readMessage(head, url, byteCount, at: place, isRevisit: true)
+        case "request": try readRequest(head, byteCount, url, at: place)
+        case "resource": try readResource(head, url, byteCount, at: place)
+        case "warcinfo": try readInfo(byteCount, at: place)
+        default:
+            let taken = try input.take(byteCount) { (_) throws(ArchiveError) in true }
+            guard taken == byteCount else { return lose("it ends in a record", url: url, at: place) }
+            ready.append(.other)
+        }
+    }
+
+    /// Of which site a larder says that it is; others have names of their own there.
+    private func readInfo(_ byteCount: Int, at place: String) throws(ArchiveError) {
+        var bytes: [UInt8] = []
+        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(limits.line - bytes.count))
+            return true
+        }
+        guard taken == byteCount else { return lose("it ends in a record", at: place) }
+        let part = HTTPFields(block: bytes.span)["isPartOf"]
+        if let part, WebURL(part)?.isHTTP == true { start = start ?? part }
+        ready.append(.other)
+    }
+
+    /// Some tools put it between angle brackets, as the drafts of the standard had it.
+    private static func target(_ text: String) -> String {
+        text.hasPrefix("<") && text.hasSuffix(">") ? String(text.dropFirst().dropLast()) : text
+    }
+
+    /// Reads a block through `message`, and compares it with what the record's head says of it. Nil where it is not to be
+    /// had, which is told.
+    private func readBlock(
+        _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, _ message: ArchivedMessage,
+        isWhole: Bool
+    ) throws(ArchiveError) -> ArchivedMessage.Whole? {
+        let declared = head[WARC.blockDigest].flatMap(ArchiveDigest.digest)
+        var block = declared.map { DigestStream($0.algorithm) }
+        let start = input.rawOffset
+        var seen = 0
+        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+            block?.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+            seen += piece.count
+            guard !limits.isExceeded(seen, outOf: input.rawOffset - start + 1) else { return false }
+            _ = try message.take(piece)
+            return true
+        }
+        guard taken == byteCount, !limits.isExceeded(seen, outOf: input.rawOffset - start + 1) else {
+            lose(
+                taken == byteCount || seen > limits.floor && input.damage == nil
+                    ? "it is over \(limits.factor) times what stands in the archive"
+                    : "it ends in a record of \(byteCount) bytes", url: url, at: place)
+            return nil
+        }
+        let blockDigest = block.take()?.finish()
+        if let declared, blockDigest != declared {
+            refuse("its bytes are not those of its digest", url: url, at: place)
+            return nil
+        }
+        guard let whole = try message.finish() else {
+            refuse(message.flaw ?? "it is no HTTP", url: url, at: place)
+            return nil
+        }
+        guard isWhole, let payload = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest), !message.has(payload)
+        else {
+            return whole
+        }
+        guard declared != nil else {
+            whole.body.discard()
+            refuse("its body is not that of its digest", url: url, at: place)
+            return nil
+        }
+        refuse("its body is digested in a way of its own; the record's digest holds", url: url, at: place, .doubtful)
+        return whole
+    }
+
+    private func message(_ head: HTTPFields, _ notes: ArchiveNotes?, hasHead: Bool = true) -> ArchivedMessage {
+        let digest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)?.algorithm
+        return ArchivedMessage(
+            keeping, digest: digest, hasHead: hasHead, keepsCodings: notes?.flags.contains(.isCoded) ?? false,
+            limits)
+    }
+
+    private func readMessage(
+        _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String, isRevisit: Bool
+    ) throws(ArchiveError) {
+        let notes = head[WARC.notes].flatMap { try? JSONValue.parse($0.utf8.span) }.flatMap { ArchiveNotes($0) }
+        let whole = try readBlock(
+            head, url, byteCount, at: place, message(head, notes), isWhole: !isRevisit)
+        guard let whole else { return }
+        guard let url, let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) }) else {
+            whole.body.discard()
+            return refuse("it does not say of which address and time it is", url: url, at: place)
+        }
+        guard let status = Self.status(whole.start) else {
+            whole.body.discard()
+            // What answers another protocol, such as a look-up of a name.
+            return ready.append(.other)
+        }
+        if head.contains(WARC.truncated) {
+            refuse("whoever wrote it cut it short", url: url, at: place, .doubtful)
+        }
+        var response = ArchivedResponse(
+            url: url, status: status, fields: OriginalField.read(whole.fields),
+            body: whole.body, fetched: date.secondsSinceEpoch)
+        response.notes = notes
+        response.payloadDigest = head[WARC.payloadDigest].flatMap(ArchiveDigest.digest)
+        var item = ArchivedItem.response(response)
+        if isRevisit {
+            whole.body.discard()
+            response.body = nil
+            let original = ArchivedOriginal(
+                url: head[WARC.refersToTarget].map(Self.target),
+                payloadDigest: head[WARC.payloadDigest].flatMap(ArchiveDigest.digest))
+            item = .revisit(response, of: original)
+        }
+        settle((item, head[WARC.recordID] ?? "", head.all(WARC.concurrent)))
+    }
+
+    private static func status(_ line: String) -> Int? {
+        let words = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
+        guard words.count >= 2, words[0].hasPrefix("HTTP/"), let status = Int(words[1]), (100...999).contains(status)
+        else { return nil }
+        return status
+    }
+
+    /// A file without the message that brought it.
+    private func readResource(
+        _ head: HTTPFields, _ url: String?, _ byteCount: Int, at place: String
+    ) throws(ArchiveError) {
+        let whole = try readBlock(head, url, byteCount, at: place, message(head, nil, hasHead: false), isWhole: true)
+        guard let whole else { return }
+        guard let url, url.hasPrefix("http"), let date = head[WARC.date].flatMap({ HTTPDate(iso8601: $0) }) else {
+            whole.body.discard()
+            return ready.append(.other)
+        }
+        var fields = HTTPFields()
+        if let type = head[WARC.contentType] { fields.append("Content-Type", type) }
+        ready.append(
+            .response(
+                ArchivedResponse(
+                    url: url, status: 200, fields: fields, body: whole.body, fetched: date.secondsSinceEpoch)))
+    }
+
+    // MARK: - Requests
+
+    private func readRequest(
+        _ head: HTTPFields, _ byteCount: Int, _ url: String?, at place: String
+    ) throws(ArchiveError) {
+        var bytes: [UInt8] = []
+        let taken = try input.take(byteCount) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(Self.largestRequest - bytes.count))
+            return true
+        }
+        guard taken == byteCount else { return lose("it ends in a request", url: url, at: place) }
+        ready.append(.other)
+        let message = ArchivedMessage(.inMemory, digest: nil, limits)
+        _ = try bytes.withBytes { (bytes) throws(ArchiveError) in try message.take(bytes) }
+        guard byteCount <= Self.largestRequest, let whole = try message.finish(),
+            case .bytes(let body)? = whole.body.content
+        else { return }
+        let method = String(whole.start.prefix { $0 != " " })
+        let request = Request(
+            method: method, fields: whole.fields,
+            key: RequestKey(method: method, body: body.span, type: whole.fields.contentType))
+        requests.append(([head[WARC.recordID] ?? ""] + head.all(WARC.concurrent), request))
+        if requests.count > Self.mostRequests { requests.removeFirst() }
+        if let last = waiting, belongs(requests[requests.count - 1].ids, to: last) {
+            waiting = nil
+            ready.append(answered(last))
+        }
+    }
+
+    private func belongs(
+        _ ids: [String], to response: (item: ArchivedItem, id: String, concurrent: [String])
+    ) -> Bool {
+        ids.contains { !$0.isEmpty && ($0 == response.id || response.concurrent.contains($0)) }
+    }
+
+    /// Behind the one that waited until now.
+    private func settle(_ next: (item: ArchivedItem, id: String, concurrent: [String])) {
+        if let last = waiting.take() { ready.append(answered(last)) }
+        if requests.contains(where: { belongs($0.ids, to: next) }) {
+            ready.append(answered(next))
+        } else {
+            waiting = next
+        }
+    }
+
+    private func answered(_ last: (item: ArchivedItem, id: String, concurrent: [String])) -> ArchivedItem {
+        guard let request = requests.last(where: { belongs($0.ids, to: last) })?.request else { return last.item }
+        func adding(_ response: ArchivedResponse) -> ArchivedResponse {
+            var response = response
+            response.method = request.method
+            response.requestFields = request.fields
+            if response.notes == nil, request.key != .get { response.requestKey = request.key }
+            return response
+        }
+        switch last.item {
+        case .response(let response): return .response(adding(response))
+        case .revisit(let response, let original): return .revisit(adding(response), of: original)
+        case .other, .fault: return last.item
+        }
+    }
+
+    // MARK: - ARC
+
+    private func read(_ head: ArcHead, at place: String) throws(ArchiveError) {
+        guard head.url.hasPrefix("http") else {
+            let taken = try input.take(head.byteCount) { (_) throws(ArchiveError) in true }
+            guard taken == head.byteCount else { return lose("it ends in a record", at: place) }
+            return ready.append(.other)
+        }
+        let whole = try readBlock(
+            HTTPFields(), head.url, head.byteCount, at: place, message(HTTPFields(), nil), isWhole: false)
+        guard let whole else { return }
+        guard let status = Self.status(whole.start) else {
+            whole.body.discard()
+            return ready.append(.other)
+        }
+        ready.append(
+            .response(
+                ArchivedResponse(
+                    url: head.url, status: status, fields: whole.fields, body: whole.body, fetched: head.date)))
+    }
+}
+
+/// The line before each record of an ARC file: address, number of the host, time, media type and length, in some versions
+/// with more between.
+struct ArcHead {
+    let url: String
+    let date: Int64
+    let byteCount: Int
+
+    init?(_ line: [UInt8]) {
+        let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard words.count == 5 || words.count == 10, let last = words.last,
+            let byteCount = Int(String(decoding: last, as: UTF8.self)), byteCount >= 0,
+            let date = Self.date(Array(words[2]))
+        else { return nil }
+        url = String(decoding: words[0], as: UTF8.self)
+        guard
+            url.hasPrefix("http://") || url.hasPrefix("https://") || url.hasPrefix("filedesc://")
+                || url.hasPrefix("dns:")
+        else { return nil }
+        self.date = date
+        self.byteCount = byteCount
+    }
+
+    /// `19961104142103`
+    static func date(_ digits: [UInt8]) -> Int64? {
+        guard digits.count == 14, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }
+        let text = String(decoding: digits, as: UTF8.self)
+        func part(_ from: Int, _ count: Int) -> Substring { text.dropFirst(from).prefix(count) }
+        let moment = "\(part(0, 4))-\(part(4, 2))-\(part(6, 2))T\(part(8, 2)):\(part(10, 2)):\(part(12, 2))Z"
+        return HTTPDate(iso8601: moment)?.secondsSinceEpoch
+    }
+}

@@ -1,0 +1,221 @@
+internal import Digest
+internal import Store
+internal import System
+internal import Web
+
+/// Where in a file a response stands, for an index.
+struct WARCPlace: Sendable {
+    let url: String
+    let method: String
+    let date: Int64
+    let status: Int
+    /// `warc/revisit` for one without a body of its own.
+    let type: String
+    let digest: Digest?
+    var offset: Int64
+    let byteCount: Int64
+}
+
+/// Writes the records of one file, compressed on several threads, in the order of the responses. It belongs to one thread.
+final class WARCStream {
+    private struct Part: Sendable {
+        let bytes: [UInt8]
+        let place: WARCPlace
+    }
+
+    private let records: WARCRecords
+    private let pool: MemberPool<Part>
+    private let compressor: RecordCompressor
+    private let write: (UnsafeRawBufferPointer) throws(ArchiveError) -> Void
+    private let found: (WARCPlace) throws(ArchiveError) -> Void
+    private(set) var byteCount: Int64 = 0
+    /// What becomes of what waits is not more than this.
+    private(set) var waitingByteCount: Int64 = 0
+    private var originals: [[UInt8]: WARCRecords.Original] = [:]
+
+    /// A revisit takes as much room as a small body, and more of a reader's time.
+    private static let leastRevisited = 2048
+    /// Larger bodies are streamed, and hold up the threads meanwhile.
+    private static let mostLoaded = 4 << 20
+    /// Of more bodies nobody knows that they were there.
+    private static let mostOriginals = 200_000
+
+    /// - Parameters:
+    ///   - write: takes the bytes of the file.
+    ///   - found: is told where each response stands.
+    init(
+        _ info: ArchiveInfo, filename: String,
+        write: @escaping (UnsafeRawBufferPointer) throws(ArchiveError) -> Void,
+        found: @escaping (WARCPlace) throws(ArchiveError) -> Void = { (_) throws(ArchiveError) in }
+    ) throws(ArchiveError) {
+        records = WARCRecords(info, filename: filename)
+        pool = try MemberPool(threads: Machine.coreCount) { RecordCompressor() }
+        guard let compressor = RecordCompressor() else {
+            throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
+        }
+        self.compressor = compressor
+        (self.write, self.found) = (write, found)
+        let first = records.first
+        compressor.add([first.head, first.block, WARCRecords.end], isPacked: false)
+        try put(compressor.take())
+    }
+
+    func add(_ response: ArchivedResponse) throws(ArchiveError) {
+        while pool.isFull { try putNext() }
+        let isPacked = RecordCompressor.isPacked(response.fields.contentType)
+        let records = records
+        if let body = response.body, let original = original(of: response, body) {
+            return put(response, isRevisit: true, byteCount: 1024) { (compressor) in
+                compressor.add([records.revisit(of: response, body, original), WARCRecords.end], isPacked: false)
+            }
+        }
+        switch response.body?.content {
+        case nil: put(response, byteCount: 1024) { Self.add(records, response, [], false, $0) }
+        case .bytes(let bytes)?:
+            put(response, byteCount: bytes.count + 1024) { Self.add(records, response, bytes, isPacked, $0) }
+        case .file?:
+            guard let body = response.body, let content = body.content, body.byteCount <= Self.mostLoaded else {
+                return try stream(response, isPacked)
+            }
+            let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+            put(response, byteCount: bytes.count + 1024) { Self.add(records, response, bytes, isPacked, $0) }
+        }
+    }
+
+    private static func add(
+        _ records: WARCRecords, _ response: ArchivedResponse, _ body: [UInt8], _ isPacked: Bool,
+        _ compressor: RecordCompressor
+    ) {
+        let message = records.messageHead(of: response)
+        var digest = DigestStream(.sha256)
+        digest.update(message.span)
+        digest.update(body.span)
+        let head = records.responseHead(of: response, message, block: digest.finish())
+        compressor.add([head, body, WARCRecords.end], isPacked: isPacked)
+    }
+
+    /// The response that has the same body, in this file; else it is this one from here on.
+    private func original(of response: ArchivedResponse, _ body: ArchivedBody) -> WARCRecords.Original? {
+        guard body.byteCount >= Self.leastRevisited else { return nil }
+        if let original = originals[body.sha256.bytes] { return original }
+        if originals.count < Self.mostOriginals, response.method == "GET" {
+            originals[body.sha256.bytes] = WARCRecords.Original(
+                url: response.url, date: records.date(of: response), id: records.id(of: response, "response"))
+        }
+        return nil
+    }
+
+    /// Has the response's record made, and that of its request, on a thread of the pool.
+    private func put(
+        _ response: ArchivedResponse, isRevisit: Bool = false, byteCount: Int,
+        _ make: @escaping @Sendable (RecordCompressor) -> Void
+    ) {
+        let records = records
+        waitingByteCount += Int64(byteCount)
+        pool.add(byteCount) { worker in
+            make(worker.compressor)
+            let length = Int64(worker.compressor.made.count)
+            worker.compressor.add([records.request(for: response), WARCRecords.end], isPacked: false)
+            let place = Self.place(of: response, isRevisit: isRevisit, byteCount: length)
+            return Part(bytes: worker.compressor.take(), place: place)
+        }
+    }
+
+    private static func place(of response: ArchivedResponse, isRevisit: Bool, byteCount: Int64) -> WARCPlace {
+        WARCPlace(
+            url: response.url, method: response.method, date: response.fetched, status: response.status,
+            type: isRevisit ? "warc/revisit" : response.fields.contentType?.essence ?? "unk",
+            digest: response.body?.sha256, offset: 0, byteCount: byteCount)
+    }
+
+    /// A large body is read twice: a record's head has its digest.
+    private func stream(_ response: ArchivedResponse, _ isPacked: Bool) throws(ArchiveError) {
+        try drain()
+        guard let body = response.body, let content = body.content else { return }
+        let message = records.messageHead(of: response)
+        var digest = DigestStream(.sha256)
+        digest.update(message.span)
+        try ArchiveError.storing { () throws(StoreError) in try content.eachPiece { digest.update($0) } }
+        let head = records.responseHead(of: response, message, block: digest.finish())
+        let start = byteCount
+        try compressor.stream(head, content, WARCRecords.end, isPacked: isPacked) { (piece) throws(ArchiveError) in
+            byteCount += Int64(piece.count)
+            try write(piece)
+        }
+        var place = Self.place(of: response, isRevisit: false, byteCount: byteCount - start)
+        place.offset = start
+        try found(place)
+        compressor.add([records.request(for: response), WARCRecords.end], isPacked: false)
+        try put(compressor.take())
+    }
+
+    private func putNext() throws(ArchiveError) {
+        guard let part = pool.next() else { return }
+        var place = part.place
+        place.offset = byteCount
+        try put(part.bytes)
+        try found(place)
+    }
+
+    private func put(_ bytes: [UInt8]) throws(ArchiveError) {
+        byteCount += Int64(bytes.count)
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
+    }
+
+    /// Everything that was added is written when this returns.
+    func drain() throws(ArchiveError) {
+        while !pool.isEmpty { try putNext() }
+        waitingByteCount = 0
+    }
+}
+
+/// Writes WARC 1.1, compressed by members, into one file or, from a size on, into several: `site.warc.gz`, or
+/// `site-00000.warc.gz` and so on.
+package final class WARCWriter: ArchiveWriter {
+    private let path: String
+    private let info: ArchiveInfo
+    private let split: Int64?
+    private var files: [ArchiveOutput] = []
+    private var stream: WARCStream?
+
+    package init(_ path: String, _ info: ArchiveInfo, split: Int64? = nil) throws(ArchiveError) {
+        (self.path, self.info, self.split) = (path, info, split)
+        try begin()
+    }
+
+    private func begin() throws(ArchiveError) {
+        let output = try ArchiveOutput(split == nil ? path : Self.numbered(path, files.count))
+        files.append(output)
+        let name = output.path.split(separator: "/").last.map(String.init) ?? output.path
+        stream = try WARCStream(info, filename: name) { (bytes) throws(ArchiveError) in try output.write(bytes) }
+    }
+
+    /// `docs.warc.gz` becomes `docs-00001.warc.gz`.
+    private static func numbered(_ path: String, _ number: Int) -> String {
+        let digits = String(number)
+        let padded = String(repeating: "0", count: max(0, 5 - digits.count)) + digits
+        for suffix in [".warc.gz", ".gz", ".warc"] where path.hasSuffix(suffix) {
+            return "\(path.dropLast(suffix.count))-\(padded)\(suffix)"
+        }
+        return "\(path)-\(padded).warc.gz"
+    }
+
+    package func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
+        if let split, let stream {
+            // What waits may have room, or not: what is written tells.
+            if stream.byteCount + stream.waitingByteCount >= split { try stream.drain() }
+            if stream.byteCount >= split { try begin() }
+        }
+        try stream?.add(response)
+        return true
+    }
+
+    /// Until the last file is whole, none of them has its name.
+    package func finish() throws(ArchiveError) -> [ArchiveFile] {
+        try stream?.drain()
+        stream = nil
+        var finished: [ArchiveFile] = []
+        for file in files { finished.append(try file.finish()) }
+        return finished
+    }
+}

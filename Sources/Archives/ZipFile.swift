@@ -1,0 +1,159 @@
+internal import Glibc
+internal import System
+
+/// The directory of a zip file, with every number in it checked against the file. Names are for looking up: nothing is ever
+/// written by them.
+struct ZipFile {
+    struct Entry: Sendable {
+        let name: String
+        let isDeflated: Bool
+        /// In the file; nil for what is encrypted, or in another compression.
+        let content: Range<Int64>?
+        let byteCount: Int64
+    }
+
+    let path: String
+    private(set) var entries: [Entry] = []
+    /// What is wrong with single entries.
+    private(set) var faults: [String] = []
+
+    private static let largestDirectory: Int64 = 256 << 20
+    private static let mostEntries = 1_000_000
+
+    init(_ path: String) throws(ArchiveError) {
+        self.path = path
+        let file = try ArchiveError.wrapping { () throws(SystemError) in try File(path, O_RDONLY, doing: "read") }
+        let size = Int64(file.byteCount ?? 0)
+        func bytes(_ start: Int64, _ count: Int) throws(ArchiveError) -> [UInt8] {
+            try ArchiveError.wrapping { () throws(SystemError) in try file.read(from: start, byteCount: count) }
+        }
+        guard let directory = try Self.directory(size, bytes) else {
+            throw ArchiveError(.input, "\(path) is no whole zip file: its directory is not to be found")
+        }
+        let all = try bytes(directory.start, Int(directory.byteCount))
+        guard all.count == Int(directory.byteCount) else {
+            throw ArchiveError(.input, "\(path) is no whole zip file: its directory breaks off")
+        }
+        var at = 0
+        while at + 46 <= all.count, entries.count < Self.mostEntries {
+            let record = LittleEndian(bytes: all, at: at)
+            guard record.u32(0) == 0x0201_4B50 else { break }
+            let (nameCount, extraCount, commentCount) = (record.u16(28), record.u16(30), record.u16(32))
+            let next = at + 46 + nameCount + extraCount + commentCount
+            guard next <= all.count else { break }
+            let name = String(decoding: all[(at + 46)..<(at + 46 + nameCount)], as: UTF8.self)
+            var (packed, unpacked, start) = (Int64(record.u32(20)), Int64(record.u32(24)), Int64(record.u32(42)))
+            record.readLarge(at + 46 + nameCount, extraCount, &unpacked, &packed, &start)
+            at = next
+            guard start >= 0, packed >= 0, unpacked >= 0, start < size else {
+                faults.append("\(name): its place is not in the file")
+                continue
+            }
+            let method = record.u16(10)
+            var content: Range<Int64>?
+            if method == 0 || method == 8, record.u16(8) & 1 == 0 {
+                let head = try bytes(start, 30)
+                let local = LittleEndian(bytes: head, at: 0)
+                if head.count == 30, local.u32(0) == 0x0403_4B50 {
+                    let from = start + 30 + Int64(local.u16(26) + local.u16(28))
+                    if from <= size, packed <= size - from { content = from..<from + packed }
+                }
+                if content == nil { faults.append("\(name): its place is not in the file") }
+            } else {
+                faults.append("\(name): it is encrypted, or compressed in a way that is not read here")
+            }
+            entries.append(Entry(name: name, isDeflated: method == 8, content: content, byteCount: unpacked))
+        }
+        if entries.count != directory.count { faults.append("its directory has other entries than it says") }
+    }
+
+    private static func directory(
+        _ size: Int64, _ bytes: (Int64, Int) throws(ArchiveError) -> [UInt8]
+    ) throws(ArchiveError) -> (start: Int64, byteCount: Int64, count: Int)? {
+        // The end may have a comment of 64 KiB behind it.
+        let tailStart = max(0, size - 65_557)
+        let tail = try bytes(tailStart, Int(size - tailStart))
+        guard tail.count >= 22 else { return nil }
+        var place: Int?
+        for at in stride(from: tail.count - 22, through: 0, by: -1)
+        where tail[at] == 0x50 && tail[at + 1] == 0x4B && tail[at + 2] == 5 && tail[at + 3] == 6 {
+            place = at
+            break
+        }
+        guard let place else { return nil }
+        let end = LittleEndian(bytes: tail, at: place)
+        var (count, byteCount, start) = (end.u16(10), Int64(end.u32(12)), Int64(end.u32(16)))
+        if place >= 20 {
+            let locator = LittleEndian(bytes: tail, at: place - 20)
+            let at = locator.u32(0) == 0x0706_4B50 ? locator.i64(8) : -1
+            if at >= 0, at <= size - 56 {
+                let head = try bytes(at, 56)
+                let large = LittleEndian(bytes: head, at: 0)
+                if head.count == 56, large.u32(0) == 0x0606_4B50 {
+                    count = Int(clamping: large.i64(32))
+                    (byteCount, start) = (large.i64(40), large.i64(48))
+                }
+            }
+        }
+        guard byteCount >= 0, start >= 0, byteCount <= largestDirectory, start <= size, byteCount <= size - start else {
+            return nil
+        }
+        return (start, byteCount, count)
+    }
+
+    /// The bytes of an entry, without its compression.
+    func input(_ entry: Entry) throws(ArchiveError) -> ArchiveInput? {
+        guard let content = entry.content else { return nil }
+        return try ArchiveInput(
+            path, part: content, name: "\(path), \(entry.name)", form: entry.isDeflated ? .deflate : nil)
+    }
+
+    /// All of an entry that is not larger; nil where it is, or is not whole.
+    func bytes(_ entry: Entry, atMost limit: Int) throws(ArchiveError) -> [UInt8]? {
+        guard let content = entry.content else { return nil }
+        let input = try ArchiveInput(
+            path, part: content, name: entry.name, form: entry.isDeflated ? .deflate : .plain)
+        var bytes: [UInt8] = []
+        _ = try input.take(limit + 1) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece)
+            return true
+        }
+        return bytes.count > limit || Int64(bytes.count) != entry.byteCount ? nil : bytes
+    }
+}
+
+/// Numbers as zip files have them. What is beyond the bytes is 0.
+private struct LittleEndian {
+    let bytes: [UInt8]
+    let at: Int
+
+    func u16(_ place: Int) -> Int { Int(value(at + place, 2)) }
+    func u32(_ place: Int) -> UInt32 { UInt32(value(at + place, 4)) }
+    func i64(_ place: Int) -> Int64 { Int64(truncatingIfNeeded: value(at + place, 8)) }
+
+    private func value(_ start: Int, _ count: Int) -> UInt64 {
+        guard start >= 0, start + count <= bytes.count else { return 0 }
+        return (0..<count).reduce(0) { $0 | UInt64(bytes[start + $1]) << UInt64($1 * 8) }
+    }
+
+    /// What an extra field says of sizes and places beyond 4 GiB (section 4.5.3).
+    func readLarge(_ start: Int, _ count: Int, _ size: inout Int64, _ packed: inout Int64, _ place: inout Int64) {
+        var at = start
+        while at + 4 <= start + count {
+            let (id, length) = (Int(value(at, 2)), Int(value(at + 2, 2)))
+            guard at + 4 + length <= start + count else { return }
+            if id == 1 {
+                var next = at + 4
+                func take(_ number: inout Int64) {
+                    guard number == 0xFFFF_FFFF, next + 8 <= at + 4 + length else { return }
+                    number = Int64(truncatingIfNeeded: value(next, 8))
+                    next += 8
+                }
+                take(&size)
+                take(&packed)
+                take(&place)
+            }
+            at += 4 + length
+        }
+    }
+}

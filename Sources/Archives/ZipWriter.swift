@@ -1,0 +1,214 @@
+internal import Codings
+internal import Digest
+
+/// Writes a zip file (APPNOTE 6.3): entries stored or deflated, as they come, of whatever size. It belongs to one thread.
+///
+/// Sizes and sums of an entry are written in front of it once they are known: the file is not only read by its directory.
+final class ZipWriter {
+    /// What became of an entry.
+    struct Entry: Sendable {
+        let name: String
+        let sha256: Digest
+        let byteCount: Int64
+    }
+
+    private struct Record {
+        let name: [UInt8]
+        let isDeflated: Bool
+        let start: Int64
+        var checksum: UInt32 = 0
+        var packedByteCount: Int64 = 0
+        var byteCount: Int64 = 0
+    }
+
+    private let output: ArchiveOutput
+    /// Of the entries that are whole, for the end of the file.
+    private var directory: [UInt8] = []
+    private var count = 0
+    private var open: Record?
+    private var checksum = Checksum()
+    private var digest: DigestStream?
+    private var deflater: Deflater?
+    /// In the form of MS-DOS; the same for all entries, so that the same content gives the same file.
+    private let time: (time: UInt16, date: UInt16)
+
+    init(_ output: ArchiveOutput, date: Int64) {
+        self.output = output
+        time = Self.dosTime(date)
+    }
+
+    func begin(_ name: String, isDeflated: Bool) throws(ArchiveError) {
+        precondition(open == nil, "an entry of a zip file is open")
+        if isDeflated, deflater == nil {
+            guard let made = Deflater(.bare, level: 6) else {
+                throw ArchiveError(.machine, "zlib cannot be used; install it: libz.so.1 is not found")
+            }
+            deflater = made
+        }
+        let record = Record(name: Array(name.utf8), isDeflated: isDeflated, start: output.byteCount)
+        try output.write(header(of: record))
+        open = record
+        checksum = Checksum()
+        digest = DigestStream(.sha256)
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+        guard let record = open else { preconditionFailure("no entry of a zip file is open") }
+        checksum.update(bytes)
+        digest?.update(Span(_unsafeElements: bytes.assumingMemoryBound(to: UInt8.self)))
+        open?.byteCount += Int64(bytes.count)
+        guard record.isDeflated, let deflater else { return try output.write(bytes) }
+        try deflater.take(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
+    }
+
+    func write(_ bytes: [UInt8]) throws(ArchiveError) {
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
+    }
+
+    @discardableResult
+    func end() throws(ArchiveError) -> Entry {
+        guard var record = open, let sha256 = digest.take()?.finish() else {
+            preconditionFailure("no entry of a zip file is open")
+        }
+        if record.isDeflated { try deflater?.finish { (piece) throws(ArchiveError) in try output.write(piece) } }
+        record.checksum = checksum.value
+        record.packedByteCount = output.byteCount - record.start - Int64(header(of: record).count)
+        try output.replace(header(of: record), at: record.start)
+        directory += directoryRecord(of: record)
+        count += 1
+        open = nil
+        return Entry(name: String(decoding: record.name, as: UTF8.self), sha256: sha256, byteCount: record.byteCount)
+    }
+
+    func add(_ name: String, _ bytes: [UInt8], isDeflated: Bool = false) throws(ArchiveError) -> Entry {
+        try begin(name, isDeflated: isDeflated)
+        try write(bytes)
+        return try end()
+    }
+
+    /// The directory, with the records for more than 4 GiB and 65,535 entries (section 4.3.14) where they are needed.
+    func finish() throws(ArchiveError) {
+        let start = output.byteCount
+        try output.write(directory)
+        let size = Int64(directory.count)
+        var end = Bytes()
+        if count >= 0xFFFF || start >= 0xFFFF_FFFF || size >= 0xFFFF_FFFF {
+            let place = output.byteCount
+            end.add32(0x0606_4B50)
+            end.add64(44)
+            end.add16(45)
+            end.add16(45)
+            end.add32(0)
+            end.add32(0)
+            end.add64(Int64(count))
+            end.add64(Int64(count))
+            end.add64(size)
+            end.add64(start)
+            end.add32(0x0706_4B50)
+            end.add32(0)
+            end.add64(place)
+            end.add32(1)
+        }
+        end.add32(0x0605_4B50)
+        end.add16(0)
+        end.add16(0)
+        end.add16(UInt16(min(count, 0xFFFF)))
+        end.add16(UInt16(min(count, 0xFFFF)))
+        end.add32(UInt32(min(size, 0xFFFF_FFFF)))
+        end.add32(UInt32(min(start, 0xFFFF_FFFF)))
+        end.add16(0)
+        try output.write(end.bytes)
+    }
+
+    // MARK: - Records
+
+    /// Always with room for sizes beyond 4 GiB, which nobody knows when the entry begins.
+    private func header(of record: Record) -> [UInt8] {
+        var bytes = Bytes()
+        bytes.add32(0x0403_4B50)
+        addCommon(record, to: &bytes)
+        bytes.add32(0xFFFF_FFFF)
+        bytes.add32(0xFFFF_FFFF)
+        bytes.add16(UInt16(record.name.count))
+        bytes.add16(20)
+        bytes.bytes += record.name
+        bytes.add16(1)
+        bytes.add16(16)
+        bytes.add64(record.byteCount)
+        bytes.add64(record.packedByteCount)
+        return bytes.bytes
+    }
+
+    /// Version, flags, method, time and sum. Names are UTF-8.
+    private func addCommon(_ record: Record, to bytes: inout Bytes) {
+        bytes.add16(45)
+        bytes.add16(1 << 11)
+        bytes.add16(record.isDeflated ? 8 : 0)
+        bytes.add16(time.time)
+        bytes.add16(time.date)
+        bytes.add32(record.checksum)
+    }
+
+    private func directoryRecord(of record: Record) -> [UInt8] {
+        var bytes = Bytes()
+        bytes.add32(0x0201_4B50)
+        // Made on Unix.
+        bytes.add16(3 << 8 | 45)
+        addCommon(record, to: &bytes)
+        let isLarge =
+            record.byteCount >= 0xFFFF_FFFF || record.packedByteCount >= 0xFFFF_FFFF || record.start >= 0xFFFF_FFFF
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.packedByteCount))
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.byteCount))
+        bytes.add16(UInt16(record.name.count))
+        bytes.add16(isLarge ? 28 : 0)
+        bytes.add16(0)
+        bytes.add16(0)
+        bytes.add16(0)
+        bytes.add32(0o100644 << 16)
+        bytes.add32(isLarge ? 0xFFFF_FFFF : UInt32(record.start))
+        bytes.bytes += record.name
+        if isLarge {
+            bytes.add16(1)
+            bytes.add16(24)
+            bytes.add64(record.byteCount)
+            bytes.add64(record.packedByteCount)
+            bytes.add64(record.start)
+        }
+        return bytes.bytes
+    }
+
+    private struct Bytes {
+        var bytes: [UInt8] = []
+
+        mutating func add16(_ value: UInt16) { bytes += [UInt8(value & 0xFF), UInt8(value >> 8)] }
+        mutating func add32(_ value: UInt32) {
+            add16(UInt16(value & 0xFFFF))
+            add16(UInt16(value >> 16))
+        }
+        mutating func add64(_ value: Int64) {
+            add32(UInt32(truncatingIfNeeded: value))
+            add32(UInt32(truncatingIfNeeded: value >> 32))
+        }
+    }
+
+    /// From 1980 on, in steps of two seconds.
+    private static func dosTime(_ seconds: Int64) -> (time: UInt16, date: UInt16) {
+        let days = seconds / 86_400
+        // Civil date of a count of days since 1970, by eras of 400 years.
+        let shifted = days + 719_468
+        let era = shifted / 146_097
+        let dayOfEra = shifted % 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let part = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * part + 2) / 5 + 1
+        let month = part < 10 ? part + 3 : part - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        guard (1980...2107).contains(year) else { return (0, 1 << 5 | 1) }
+        let clock = seconds % 86_400
+        return (
+            UInt16(clock / 3600 << 11 | clock / 60 % 60 << 5 | clock % 60 / 2),
+            UInt16((year - 1980) << 9 | month << 5 | day)
+        )
+    }
+}

@@ -1,0 +1,76 @@
+internal import CCodings
+internal import Glibc
+
+/// What libcurl brings along to undo content codings; nil for what it does not.
+enum CodingLibrary {
+    static let zlib = Zlib()
+    static let brotli = Brotli()
+    static let zstd = Zstd()
+
+    struct Zlib: Sendable {
+        let start: larder_zlib_init
+        let run: larder_zlib_run
+        let reset: larder_zlib_step
+        let end: larder_zlib_step
+        let startDeflating: larder_zlib_start_deflating
+        let deflate: larder_zlib_run
+        let resetDeflating: larder_zlib_step
+        let endDeflating: larder_zlib_step
+        let checksum: larder_zlib_checksum
+
+        init?() {
+            guard let start = CodingLibrary.find("inflateInit2_", larder_zlib_init.self),
+                let run = CodingLibrary.find("inflate", larder_zlib_run.self),
+                let reset = CodingLibrary.find("inflateReset", larder_zlib_step.self),
+                let end = CodingLibrary.find("inflateEnd", larder_zlib_step.self),
+                let startDeflating = CodingLibrary.find("deflateInit2_", larder_zlib_start_deflating.self),
+                let deflate = CodingLibrary.find("deflate", larder_zlib_run.self),
+                let resetDeflating = CodingLibrary.find("deflateReset", larder_zlib_step.self),
+                let endDeflating = CodingLibrary.find("deflateEnd", larder_zlib_step.self),
+                let checksum = CodingLibrary.find("crc32", larder_zlib_checksum.self)
+            else { return nil }
+            (self.start, self.run, self.reset, self.end) = (start, run, reset, end)
+            (self.startDeflating, self.deflate) = (startDeflating, deflate)
+            (self.resetDeflating, self.endDeflating) = (resetDeflating, endDeflating)
+            self.checksum = checksum
+        }
+    }
+
+    struct Brotli: Sendable {
+        let create: larder_brotli_create
+        let run: larder_brotli_run
+        let destroy: larder_brotli_destroy
+
+        init?() {
+            guard let create = CodingLibrary.find("BrotliDecoderCreateInstance", larder_brotli_create.self),
+                let run = CodingLibrary.find("BrotliDecoderDecompressStream", larder_brotli_run.self),
+                let destroy = CodingLibrary.find("BrotliDecoderDestroyInstance", larder_brotli_destroy.self)
+            else { return nil }
+            (self.create, self.run, self.destroy) = (create, run, destroy)
+        }
+    }
+
+    struct Zstd: Sendable {
+        let create: larder_zstd_create
+        let set: larder_zstd_set
+        let run: larder_zstd_run
+        let isError: larder_zstd_is_error
+        let free: larder_zstd_free
+
+        init?() {
+            guard let create = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
+                let set = CodingLibrary.find("ZSTD_DCtx_setParameter", larder_zstd_set.self),
+                let run = CodingLibrary.find("ZSTD_decompressStream", larder_zstd_run.self),
+                let isError = CodingLibrary.find("ZSTD_isError", larder_zstd_is_error.self),
+                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self)
+            else { return nil }
+            (self.create, self.set, self.run, self.isError, self.free) = (create, set, run, isError, free)
+        }
+    }
+
+    /// The type is the one that `shim.h` gives for the name. A program without libcurl has zlib all the same.
+    private static func find<Function>(_ name: String, _: Function.Type) -> Function? {
+        let found = dlsym(nil, name) ?? dlopen("libz.so.1", RTLD_NOW).flatMap { dlsym($0, name) }
+        return found.map { unsafeBitCast($0, to: Function.self) }
+    }
+}

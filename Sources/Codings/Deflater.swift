@@ -1,0 +1,104 @@
+internal import CCodings
+
+/// Makes deflate's streams, one after the other, with the memory of the first. It belongs to one thread.
+package final class Deflater {
+    package enum Form: Sendable {
+        /// A member of a file in gzip's form (RFC 1952), without name and time: the same bytes give the same member.
+        case gzip
+        /// The bare stream (RFC 1951), as zip files have it.
+        case bare
+    }
+
+    private let zlib: CodingLibrary.Zlib
+    /// zlib remembers where it is.
+    private let stream: UnsafeMutablePointer<larder_zlib_stream>
+    private let piece: UnsafeMutableRawBufferPointer
+    private var hasBegun = false
+
+    private static let pieceSize = 64 * 1024
+    private static let deflated: Int32 = 8
+    private static let noFlush: Int32 = 0
+    private static let finish: Int32 = 4
+    private static let ok: Int32 = 0
+    private static let end: Int32 = 1
+
+    /// Nil where zlib is not there, or no memory is left.
+    ///
+    /// - Parameter level: from 0, which copies, to 9, which takes the longest.
+    package init?(_ form: Form, level: Int32) {
+        guard let zlib = CodingLibrary.zlib else { return nil }
+        self.zlib = zlib
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: larder_zlib_stream())
+        let size = Int32(MemoryLayout<larder_zlib_stream>.size)
+        let windowBits: Int32 = form == .gzip ? 15 + 16 : -15
+        guard zlib.startDeflating(stream, level, Self.deflated, windowBits, 8, 0, "1", size) == Self.ok else {
+            stream.deallocate()
+            return nil
+        }
+        piece = .allocate(byteCount: Self.pieceSize, alignment: 16)
+    }
+
+    deinit {
+        _ = zlib.endDeflating(stream)
+        stream.deallocate()
+        piece.deallocate()
+    }
+
+    /// Goes on with the stream that is open, or begins one.
+    package func take<Failure: Error>(
+        _ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = min(rest.count, 1 << 30)
+            try run(UnsafeRawBufferPointer(rebasing: rest[..<count]), Self.noFlush, give)
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+    }
+
+    /// Ends the stream; the next bytes begin another one.
+    package func finish<Failure: Error>(
+        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        try run(UnsafeRawBufferPointer(start: nil, count: 0), Self.finish, give)
+        _ = zlib.resetDeflating(stream)
+    }
+
+    private func run<Failure: Error>(
+        _ bytes: UnsafeRawBufferPointer, _ flush: Int32,
+        _ give: (UnsafeRawBufferPointer) throws(Failure) -> Void
+    ) throws(Failure) {
+        stream.pointee.next_in = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        stream.pointee.avail_in = UInt32(bytes.count)
+        while true {
+            stream.pointee.next_out = piece.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            stream.pointee.avail_out = UInt32(piece.count)
+            let code = zlib.deflate(stream, flush)
+            // With memory at hand and a stream that was begun, it has nothing to refuse.
+            precondition(code == Self.ok || code == Self.end || code == -5, "zlib stopped deflating")
+            let made = piece.count - Int(stream.pointee.avail_out)
+            if made > 0 { try give(UnsafeRawBufferPointer(rebasing: piece[..<made])) }
+            if code == Self.end || made < piece.count { return }
+        }
+    }
+}
+
+/// The check of gzip and zip (CRC-32), as bytes come in.
+package struct Checksum: Sendable {
+    package private(set) var value: UInt32 = 0
+
+    package init() {}
+
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        guard let zlib = CodingLibrary.zlib else { return }
+        var sum = UInt(value)
+        var rest = bytes
+        while let start = rest.baseAddress, !rest.isEmpty {
+            let count = min(rest.count, 1 << 30)
+            sum = zlib.checksum(sum, start.assumingMemoryBound(to: UInt8.self), UInt32(count))
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        value = UInt32(truncatingIfNeeded: sum)
+    }
+}

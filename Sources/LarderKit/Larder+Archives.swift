@@ -1,0 +1,151 @@
+public import Archives
+internal import Check
+internal import Crawl
+public import Reports
+internal import Store
+internal import System
+internal import Web
+
+/// What of a site is exported, and how.
+public struct ExportOptions: Sendable {
+    /// As of which visit; nil for what is served, with what servers loaded on top of it.
+    public var visit: Int64?
+    /// Nil for what the name of the file says.
+    public var form: ArchiveForm?
+    /// Patterns of URLs, as for a prefetch: with any, only what matches one.
+    public var include: [String] = []
+    public var exclude: [String] = []
+    /// What was fetched with credentials goes too.
+    public var hasPrivate = false
+    /// How large a WARC becomes before the next one is begun.
+    public var split: ByteSize?
+    /// What was written is read back, and compared with what is held.
+    public var isVerified = false
+    /// Told how far it is, now and then, on a thread of the export's.
+    public var progress: (@Sendable (WorkProgress) -> Void)?
+
+    public init() {}
+
+    func fill(_ plan: inout ExportPlan) {
+        plan.visit = visit
+        plan.hasPrivate = hasPrivate
+        plan.split = split?.byteCount
+        plan.isVerified = isVerified
+        plan.progress = Self.counting(progress)
+    }
+
+    static func counting(
+        _ progress: (@Sendable (WorkProgress) -> Void)?
+    ) -> (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)? {
+        guard let progress else { return nil }
+        return { done, byteCount in progress(WorkProgress(.responses, done: done, of: nil, byteCount: byteCount)) }
+    }
+
+    /// Which addresses are wanted.
+    func isWanted() throws(LarderError) -> @Sendable (WebURL) -> Bool {
+        do throws(PatternMistake) {
+            var (included, excluded): ([URLPattern], [URLPattern]) = ([], [])
+            for text in include { included.append(try URLPattern(text)) }
+            for text in exclude { excluded.append(try URLPattern(text)) }
+            return { [included, excluded] url in
+                (included.isEmpty || included.contains { $0.matches(url) }) && !excluded.contains { $0.matches(url) }
+            }
+        } catch {
+            throw LarderError(.input, error.description)
+        }
+    }
+}
+
+extension Larder {
+    /// Writes what a site shows into an archive that other programs read: WARC, WACZ or HAR. The same visit gives the same
+    /// file, byte for byte. Until it is whole nothing stands under its name.
+    ///
+    /// ```swift
+    /// let report = try await larder.export("https://example.com/", to: "example.warc.gz")
+    /// print(report.responses)
+    /// ```
+    ///
+    /// - Returns: What was written, and what was left out. That bodies are damaged is no error; they are in the report.
+    /// - Throws: `LarderError` of kind `.input` when there is no such site, visit or form, or nothing to export; `.machine` when
+    ///   the file cannot be written; `.interrupted` when the task is cancelled, and then there is no file.
+    public func export(
+        _ site: String, to path: String, options: ExportOptions = ExportOptions()
+    ) async throws(LarderError) -> ExportReport {
+        guard let form = options.form ?? ArchiveForm(path: path) else {
+            let forms = ArchiveForm.allCases.map { "\($0.rawValue) (\($0.suffix))" }.joined(separator: ", ")
+            throw LarderError(.input, "\(path) does not say which form of archive it is to be: there are \(forms)")
+        }
+        if options.split != nil, form != .warc {
+            throw LarderError(.input, "only WARC is split into several files: name a \(ArchiveForm.warc.suffix)")
+        }
+        let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
+        return try await Self.onThread("larder-export", onCancel: interruption.request) {
+            () throws(LarderError) -> ExportReport in
+            let reader = try storing { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
+            var plan = ExportPlan(site: try Self.site(site, options.visit, reader), path: path, form: form)
+            plan.isWanted = isWanted
+            options.fill(&plan)
+            let wanted = plan
+            return try archiving { () throws(ArchiveError) -> ExportReport in
+                try Export(wanted, reader, interruption).run()
+            }
+        }
+    }
+
+    private static func site(
+        _ name: String, _ visit: Int64?, _ reader: StoreReader
+    ) throws(LarderError) -> Site {
+        try storing { () throws(StoreError) -> Site in
+            let held = try SiteName.site(name, in: reader.sites())
+            if let visit { _ = try held.visit(visit) }
+            return held
+        }
+    }
+
+    /// Takes archives of others in, WARC, ARC, WACZ or HAR, as a visit of a site: their responses with their dates, scanned for
+    /// links as if they had just come, and served from then on. What an archive says is believed as far as its digests and
+    /// lengths hold.
+    ///
+    /// ```swift
+    /// let report = try await larder.takeIn(["crawl.warc.gz"])
+    /// for fault in report.refused { print(fault.place, fault.reason) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - paths: of the archives, one after the other.
+    ///   - site: the name of the site that gets the visit; nil for the first page in them.
+    /// - Returns: What was taken, refused and doubtful.
+    /// - Throws: `LarderError` of kind `.input` for a file that is no archive or has no response, `.machine` when the store
+    ///   fails; `.interrupted` when the task is cancelled. Then the site is as it was.
+    public func takeIn(
+        _ paths: [String], into site: String? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
+    ) async throws(LarderError) -> ImportReport {
+        let (folder, interruption) = (folder, Interruption())
+        return try await Self.onThread("larder-import", onCancel: interruption.request) {
+            () throws(LarderError) -> ImportReport in
+            var plan = ImportPlan(folder, paths: paths)
+            plan.site = site
+            plan.progress = ExportOptions.counting(progress)
+            let wanted = plan
+            return try archiving { () throws(ArchiveError) -> ImportReport in
+                let now = SystemClock.secondsSinceEpoch()
+                return try Import(wanted, interruption, now: now).run(now: now)
+            }
+        }
+    }
+}
+
+/// What stops an archive goes on as what stopped the call.
+private func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
+    do throws(ArchiveError) {
+        return try body()
+    } catch {
+        let kind: LarderError.Kind =
+            switch error.kind {
+            case .input: .input
+            case .machine: .machine
+            case .interrupted: .interrupted
+            }
+        throw LarderError(kind, error.description, remedy: error.remedy)
+    }
+}

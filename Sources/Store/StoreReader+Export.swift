@@ -1,0 +1,78 @@
+/// A response as whoever looks at a site in a visit gets it.
+package struct ShownRow: Sendable, Equatable {
+    package let response: StoredResponse
+    /// The page that first asked for it.
+    package let referrer: String?
+
+    package init(response: StoredResponse, referrer: String?) {
+        self.response = response
+        self.referrer = referrer
+    }
+}
+
+extension StoreReader {
+    /// Hands over what a site shows, whatever the request and the variant, in the order of the addresses: as of a visit, or
+    /// as readers see it now. Ends early when `take` says false.
+    ///
+    /// It reads some addresses at a time, so that neither memory nor the log of the store grows with a slow taker.
+    package func eachShown(
+        ofSite site: Int64, asOf visit: Int64?, _ take: (ShownRow) -> Bool
+    ) throws(StoreError) {
+        let next = try prepare("SELECT href FROM url WHERE href > ? ORDER BY href LIMIT 1 OFFSET ?")
+        var start = ""
+        while true {
+            let end = try next.first(.text(start), .integer(Self.addressesAtOnce - 1)) { $0.text(0) }
+            for row in try shown(after: start, through: end, site, visit) {
+                guard take(row) else { return }
+            }
+            guard let end else { return }
+            start = end
+        }
+    }
+
+    private func shown(
+        after start: String, through end: String?, _ site: Int64, _ visit: Int64?
+    ) throws(StoreError) -> [ShownRow] {
+        struct Slot: Hashable {
+            let request: RequestKey
+            let variant: String
+        }
+        var rows: [ShownRow] = []
+        var last: Int64?
+        /// In which visit the address has it.
+        var seen: [Slot: Int64] = [:]
+        let isSeen =
+            visit == nil
+            ? "(?4 IS NULL AND \(Schema.isVisible("response")))"
+            : "(response.visit <= coalesce((SELECT base FROM visit WHERE id = ?4), ?4) OR response.visit = ?4)"
+        // CROSS JOIN keeps SQLite at the order of the addresses' index.
+        try eachRow(
+            """
+            SELECT \(StoredResponse.columns), referrer.href
+            FROM url
+            CROSS JOIN response ON response.url = url.id
+            CROSS JOIN visit ON visit.id = response.visit
+            CROSS JOIN site ON site.id = visit.site
+            LEFT JOIN body ON body.id = response.body
+            LEFT JOIN url AS referrer ON referrer.id = response.referrer
+            WHERE url.href > ?1 AND url.href <= ?2 AND site.id = ?3 AND \(isSeen)
+                AND response.request NOT IN ('\(RequestKey.manifest.text)', '\(RequestKey.shown.text)')
+            ORDER BY url.href, \(StoredResponse.shownFirst)
+            """, .text(start), .text(end ?? "\u{7f}"), .integer(site), .optional(visit)
+        ) { row in
+            let response = StoredResponse(row)
+            if response.url != last { seen.removeAll(keepingCapacity: true) }
+            last = response.url
+            // What answers every request takes the place of all that is older.
+            let general = seen[Slot(request: response.request, variant: "")]
+            if let general, general > response.visit { return }
+            let slot = Slot(request: response.request, variant: response.variant)
+            guard seen[slot] == nil else { return }
+            seen[slot] = response.visit
+            rows.append(ShownRow(response: response, referrer: row.optionalText(18)))
+        }
+        return rows
+    }
+
+    private static let addressesAtOnce: Int64 = 1024
+}

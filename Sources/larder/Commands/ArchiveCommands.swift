@@ -1,0 +1,105 @@
+internal import LarderKit
+internal import Reports
+
+/// `larder export SITE FILE|DIR/`
+enum ExportCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            var options = ExportOptions()
+            options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
+            options.form = try arguments.choice(.archiveFormat)
+            options.include = arguments.texts(.include)
+            options.exclude = arguments.texts(.exclude)
+            options.hasPrivate = arguments.has(.privateToo)
+            options.split = try arguments.size(.split)
+            options.isVerified = arguments.has(.readBack)
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            options.progress = watch.progress("Exporting")
+            let (wanted, site, path) = (options, arguments.operands[0], arguments.operands[1])
+            let report = try await watch.during(again: arguments.again) {
+                try await larder.export(site, to: path, options: wanted)
+            }
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            return report.isComplete ? .done : .incomplete
+        }
+    }
+
+    private static let mostShown = 5
+
+    private static func text(of report: ExportReport) -> String {
+        let visit = report.visit.map { ", visit \($0)" } ?? ""
+        var lines = [
+            "\(report.site)\(visit): \(Wording.count(report.responses, "response")) "
+                + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
+        ]
+        for file in report.files { lines.append("  \(file.path): \(Wording.bytes(file.byteCount))") }
+        if report.leftOutPrivate > 0 {
+            lines.append(
+                "  \(Wording.count(report.leftOutPrivate, "response")) left out that came by a login or cookies; "
+                    + "to export them too: \(Option.privateToo.name)")
+        }
+        if report.leftOutByPattern > 0 {
+            lines.append("  \(Wording.count(report.leftOutByPattern, "response")) left out by a pattern")
+        }
+        if report.leftOutByForm > 0 {
+            lines.append(
+                "  \(Wording.count(report.leftOutByForm, "response")) left out for which the form has no place: redirects, "
+                    + "what is gone, answers to POST")
+        }
+        for url in report.damaged.prefix(mostShown) { lines.append("  damaged, and left out: \(url)") }
+        let more = report.damaged.count - mostShown
+        if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (--json lists them)") }
+        switch report.isVerified {
+        case true?: lines.append("Read back: it has what is held")
+        case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
+        case nil: break
+        }
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// `larder import FILE...`
+enum ImportCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            let progress = watch.progress("Importing")
+            let (paths, site) = (arguments.operands, arguments.text(.intoSite))
+            let report = try await watch.during(again: arguments.again) {
+                try await larder.takeIn(paths, into: site, progress: progress)
+            }
+            terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            return report.isComplete ? .done : .incomplete
+        }
+    }
+
+    private static let mostShown = 5
+
+    private static func text(of report: ImportReport, _ arguments: Arguments) -> String {
+        var lines = [
+            "\(report.site), visit \(report.visit): \(Wording.count(report.responses, "response")) "
+                + "(\(Wording.count(report.pages, "page"))), \(Wording.bytes(report.byteCount))"
+        ]
+        if report.superseded > 0 {
+            lines.append("  \(Wording.count(report.superseded, "answer")) older than another at the same address")
+        }
+        for (status, count) in report.unkept.sorted(by: { $0.key < $1.key }) {
+            lines.append("  \(Wording.count(count, "answer")) with status \(status), which are not kept")
+        }
+        lines += told(report.refused, report.refusedCount, "refused")
+        lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
+        if report.isPublished { lines.append("To look at it: \(arguments.command("serve"))") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func told(_ faults: [ImportReport.Fault], _ count: Int, _ word: String) -> [String] {
+        var lines = faults.prefix(mostShown).map { fault in
+            "  \(word): \(fault.url.map { "\($0): " } ?? "")\(fault.reason) (\(fault.place))"
+        }
+        let more = count - mostShown
+        if more > 0 { lines.append("  and \(Wording.grouped(more)) more \(word) (--json lists them)") }
+        return lines
+    }
+}

@@ -1,0 +1,75 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct HARReaderTests {
+    private let home: TemporaryFolder
+
+    init() throws { home = try TemporaryFolder() }
+
+    private func told(_ text: String) throws -> [String] {
+        let file = try File(home.file("in.har"), 0o1101)
+        try file.write(Array(text.utf8))
+        try file.close()
+        let reader = try HARReader(home.file("in.har"), .inMemory, ArchiveLimits())
+        var told: [String] = []
+        while let item = try reader.next() {
+            switch item {
+            case .response(let response):
+                let body = try response.body?.content?.load() ?? []
+                let type = response.fields["Content-Type"] ?? "-"
+                told.append("\(response.url) \(response.status) \(type) \(String(decoding: body, as: UTF8.self))")
+            case .fault(let fault): told.append(fault.reason)
+            case .revisit, .other: told.append("?")
+            }
+        }
+        return told
+    }
+
+    private static func entry(_ content: String, status: Int = 200, headers: String = "") -> String {
+        """
+        {"startedDateTime": "2020-02-02T02:02:02.123+01:00", "request": {"method": "GET", "url": "http://a.test/",
+         "headers": [{"name": ":authority", "value": "x"}]},
+         "response": {"status": \(status), "headers": [\(headers)], "content": \(content)}}
+        """
+    }
+
+    private static func har(_ entries: String...) -> String {
+        #"{"log": {"version": "1.2", "pages": [{"entries": [1, {"a": "]}"}]}], "creator": {"name": "\"}"}, "entries": ["#
+            + entries.joined(separator: ",") + "]}}"
+    }
+
+    @Test func `texts and base64 are bodies, and what has none is told`() throws {
+        let all = try told(
+            Self.har(
+                Self.entry(#"{"mimeType": "text/html", "text": "<p>{}[]\"ä"}"#),
+                Self.entry(#"{"mimeType": "image/png", "text": "b25l", "encoding": "base64"}"#),
+                Self.entry(#"{"mimeType": "image/png", "size": 70}"#), Self.entry("{}", status: 0),
+                Self.entry("{}", status: 301, headers: #"{"name": "Location", "value": "/x"}"#),
+                Self.entry(#"{"mimeType": "image/png", "text": "?", "encoding": "base64"}"#), "{}", "{\"request\": 1}"))
+        #expect(
+            all == [
+                "http://a.test/ 200 text/html; charset=utf-8 <p>{}[]\"ä", "http://a.test/ 200 image/png one",
+                "its body is not in it: have it saved with content", "it was not answered", "http://a.test/ 301 - ",
+                "its body is no base64", "it has no request or no response", "it has no request or no response",
+            ])
+    }
+
+    @Test(arguments: [
+        "", "[]", "{", "null", "{}}", "{\"log\": {\"entries\": [{\"a\": 1", "{]", "{\"log\": {\"entries\": 5}}",
+    ])
+    func `what is no HAR, or breaks off, comes to an end`(text: String) throws {
+        #expect(try told(text).count <= 1)
+    }
+
+    @Test func `wherever it breaks off, that is told`() throws {
+        let text = Array(Self.har(Self.entry("{}"), Self.entry("{}")).utf8)
+        for count in 1..<text.count - 1 {
+            #expect(try told(String(decoding: text[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import Digest
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+/// What is held goes out, is read back, and comes in again as what it was.
+@Suite struct RoundTripTests {
+    private static let noise: [UInt8] = {
+        var state: UInt64 = 1
+        return (0..<70_000).map { _ -> UInt8 in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 56)
+        }
+    }()
+
+    private static let answers: [HeldSite.Answer] = {
+        var answers: [HeldSite.Answer] = [
+            .page("/", "<title>Home</title><a href=/b>b</a>"),
+            .page("/b", String(repeating: "jam and bread ", count: 500)),
+            .page("/same", String(repeating: "jam and bread ", count: 500)),
+            .page("/%C3%B6%20?q=1&p=%C3%A4", "ä, ö; \u{1F353}"),
+            .file("/noise.png", "image/png", noise), .file("/empty.css", "text/css", []),
+            .file("/large.bin", "application/octet-stream", Array(repeating: noise, count: 40).flatMap { $0 }),
+            .file("/latin.txt", "text/plain; charset=iso-8859-1", [0x67, 0xFC, 0x74, 0]),
+        ]
+        answers[1].fields = [("Content-Encoding", "br"), ("Content-Length", "77"), ("X-Odd", "caf\u{EFE9}")]
+        answers[2].fields = [("Transfer-Encoding", "chunked"), ("Vary", "Accept-Language")]
+        answers[2].variant = "accept-language: de"
+        var redirect = HeldSite.Answer(path: "/old", status: 301)
+        redirect.fields = [("Location", "/b")]
+        var gone = HeldSite.Answer(path: "/gone", status: 404)
+        gone.fields = [("Content-Length", "312")]
+        var sent = HeldSite.Answer.file("/api", "application/json", Array(#"{"a": 1}"#.utf8))
+        sent.request = RequestKey(method: "POST", body: Array("{}".utf8).span)
+        var secret = HeldSite.Answer.page("/account", "mine")
+        secret.flags = .isPrivate
+        var failure = HeldSite.Answer(path: "/busy", status: 503, body: Array("later".utf8))
+        failure.role = 1
+        return answers + [redirect, gone, sent, secret, failure]
+    }()
+
+    @Test(arguments: ArchiveForm.ofResponses)
+    func `what was exported and imported again is what was held`(form: ArchiveForm) throws {
+        let site = try HeldSite(Self.answers)
+        let report = try site.export("out\(form.suffix)", form)
+        #expect(report.responses == Self.answers.count)
+        #expect(report.isVerified == true)
+        #expect(report.files.map(\.path) == [site.home.file("out\(form.suffix)")])
+        let other = try HeldSite()
+        let taken = try other.take(report.files.map(\.path), site: HeldSite.name)
+        #expect(taken.refused == [] && taken.doubtful == [] && taken.isPublished)
+        #expect(taken.responses == Self.answers.count)
+        #expect(try other.held() == site.held())
+    }
+
+    @Test(arguments: ArchiveForm.ofResponses)
+    func `the same visit gives the same file, and no draft stays`(form: ArchiveForm) throws {
+        let site = try HeldSite(Self.answers)
+        try site.export("one\(form.suffix)", form)
+        try site.export("two\(form.suffix)", form)
+        let one = try WholeFile.read(site.home.file("one\(form.suffix)"), atMost: 1 << 24)
+        let two = try WholeFile.read(site.home.file("two\(form.suffix)"), atMost: 1 << 24)
+        // A WARC says how it is called.
+        #expect(form == .warc || one == two)
+        try site.export("one\(form.suffix)", form)
+        #expect(one == (try WholeFile.read(site.home.file("one\(form.suffix)"), atMost: 1 << 24)))
+        let names = Folder.names(in: site.home.path) ?? []
+        #expect(names.count == 3)
+    }
+
+    @Test func `an earlier visit goes out as it was, and what is gone since is gone`() throws {
+        let site = try HeldSite([.page("/", "first"), .page("/b", "b")])
+        try site.add([.page("/", "second"), HeldSite.Answer(path: "/b", status: 404)], at: HeldSite.time + 100)
+        let first = try #require(try site.site().visits.first)
+        try site.export("first.warc.gz", .warc) { $0.visit = first.id }
+        try site.export("now.warc.gz", .warc)
+        let (then, now) = (try HeldSite(), try HeldSite())
+        _ = try then.take([site.home.file("first.warc.gz")])
+        _ = try now.take([site.home.file("now.warc.gz")])
+        #expect(try then.held().filter { $0.contains(" 200 ") }.count == 2)
+        #expect(try now.held().filter { $0.contains(" 404 ") }.count == 1)
+        #expect(try now.held() == site.held())
+    }
+
+    @Test func `what came by a login, or no pattern wants, stays at home and is counted`() throws {
+        let site = try HeldSite(Self.answers)
+        let report = try site.export("out.warc.gz", .warc) { plan in
+            plan.hasPrivate = false
+            plan.isWanted = { $0.path != "/b" }
+        }
+        #expect(report.leftOutPrivate == 1)
+        #expect(report.leftOutByPattern == 1)
+        #expect(report.responses == Self.answers.count - 2)
+        #expect(throws: ArchiveError.self) { try site.export("none.warc.gz", .warc) { $0.isWanted = { _ in false } } }
+        #expect(!WholeFile.isThere(site.home.file("none.warc.gz")))
+    }
+
+    @Test func `a WARC is split by size, and its parts come in together`() throws {
+        let site = try HeldSite(Self.answers)
+        let report = try site.export("out.warc.gz", .warc) { $0.split = 30_000 }
+        try #require(report.files.count > 2)
+        #expect(report.files[1].path == site.home.file("out-00001.warc.gz"))
+        #expect(report.isVerified == true)
+        let other = try HeldSite()
+        _ = try other.take(report.files.map(\.path), site: HeldSite.name)
+        #expect(try other.held() == site.held())
+    }
+
+    @Test func `a damaged body is left out and told, not written`() throws {
+        let site = try HeldSite([
+            .page("/", "home"), .file("/large.bin", "video/mp4", Array(repeating: 7, count: 2 << 20)),
+        ])
+        let name = try #require(Folder.names(in: site.folder.bodies)?.first.map { String(decoding: $0, as: UTF8.self) })
+        let file = try File(site.folder.bodies + "/" + name, 2)
+        try file.write([8], at: 1_000_000)
+        let report = try site.export("out.warc.gz", .warc)
+        #expect(report.damaged == ["https://example.com/large.bin"])
+        #expect(!report.isComplete)
+        #expect(report.responses == 1)
+    }
+
+    @Test func `an interrupted export leaves nothing`() throws {
+        let site = try HeldSite(Self.answers)
+        let interruption = Interruption()
+        interruption.request()
+        for form in ArchiveForm.ofResponses {
+            let plan = ExportPlan(site: try site.site(), path: site.home.file("out\(form.suffix)"), form: form)
+            #expect(throws: ArchiveError.self) { try Export(plan, StoreReader(site.folder), interruption).run() }
+        }
+        #expect(Folder.names(in: site.home.path)?.count == 1)
+    }
+
+    @Test func `an interrupted import leaves the site as it was`() throws {
+        let site = try HeldSite(Self.answers)
+        try site.export("out.warc.gz", .warc)
+        let before = try site.held()
+        let interruption = Interruption()
+        interruption.request()
+        let plan = ImportPlan(site.folder, paths: [site.home.file("out.warc.gz")])
+        #expect(throws: ArchiveError.self) {
+            try Import(plan, interruption, now: HeldSite.time).run(now: HeldSite.time)
+        }
+        #expect(try site.held() == before)
+        #expect(try site.site().visits.count == 1)
+        #expect(Folder.names(in: site.folder.incoming)?.isEmpty == true)
+    }
+}

@@ -1,0 +1,91 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct WACZTests {
+    private let home: TemporaryFolder
+
+    init() throws { home = try TemporaryFolder() }
+
+    private static let record = Array(
+        ("WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: 2020-02-02T02:02:02Z\r\nWARC-Target-URI: http://a.test/\r\n"
+            + "Content-Length: 22\r\n\r\nHTTP/1.1 200 OK\r\n\r\none\r\n\r\n").utf8)
+
+    private func told(_ entries: [(String, [UInt8])]) throws -> [String] {
+        let output = try ArchiveOutput(home.file("in.wacz"))
+        let zip = ZipWriter(output, date: 0)
+        for (name, bytes) in entries { _ = try zip.add(name, bytes, isDeflated: name.hasSuffix(".json")) }
+        try zip.finish()
+        _ = try output.finish()
+        let reader = try ArchiveFiles.reader(
+            of: home.file("in.wacz"), .inFiles(folder: home.path), ArchiveLimits())
+        var told: [String] = reader.start.map { ["begins at \($0)"] } ?? []
+        while let item = try reader.next() {
+            switch item {
+            case .response(let response): told.append("\(response.url) \(response.body?.byteCount ?? 0)")
+            case .fault(let fault): told.append("\(fault.gravity.rawValue): \(fault.reason)")
+            case .revisit, .other: told.append("other")
+            }
+        }
+        return told
+    }
+
+    @Test func `every WARC in it is read, and what it says of itself is compared`() throws {
+        let package = #"""
+            {"mainPageURL": "http://a.test/", "resources": [{"path": "archive/a.warc", "bytes": 7},
+             {"path": "archive/none.warc.gz", "bytes": 1}, {"path": 5}]}
+            """#
+        #expect(
+            try told([
+                ("archive/a.warc", Self.record), ("archive/../../b.warc", Self.record), ("pages/x.warc", Self.record),
+                ("datapackage.json", Array(package.utf8)),
+            ]) == [
+                "begins at http://a.test/", "doubtful: archive/a.warc has another size than it lists",
+                "refused: archive/none.warc.gz is not in it, which it lists", "http://a.test/ 3", "http://a.test/ 3",
+            ])
+        // Names of entries lead nowhere.
+        #expect(Set(home.names()) == ["in.wacz"])
+    }
+
+    @Test func `another zip file is none, and one without a package is taken as it is`() throws {
+        #expect(throws: ArchiveError.self) { try told([("a.txt", [1])]) }
+        #expect(
+            try told([("archive/a.warc", Self.record)]) == [
+                "doubtful: it has no datapackage.json that can be read", "http://a.test/ 3",
+            ])
+    }
+
+    @Test func `its index says where each response stands`() throws {
+        let site = try HeldSite([.page("/", "home"), .page("/b?x=1", "b")])
+        try site.export("out.wacz", .wacz)
+        let zip = try ZipFile(site.home.file("out.wacz"))
+        func entry(_ name: String) throws -> (ZipFile.Entry, [UInt8]) {
+            let entry = try #require(zip.entries.first { $0.name == name })
+            return (entry, try #require(try zip.bytes(entry, atMost: 1 << 20)))
+        }
+        let (warc, bytes) = try entry("archive/data.warc.gz")
+        #expect(!warc.isDeflated)
+        let lines = String(decoding: try entry("indexes/index.cdx").1, as: UTF8.self).split(separator: "\n")
+        #expect(lines.map { $0.split(separator: " ")[0] } == ["com,example)/", "com,example)/b?x=1"])
+        for line in lines {
+            let json = try JSONValue.parse(Array(line.split(separator: " ", maxSplits: 2)[2].utf8).span)
+            let offset = try #require(json["offset"]?.string.flatMap { Int($0) })
+            let length = try #require(json["length"]?.string.flatMap { Int($0) })
+            try home.write(Array(bytes[offset..<offset + length]), to: "one.warc.gz")
+            let reader = try ArchiveFiles.reader(of: home.file("one.warc.gz"), .inMemory)
+            guard case .response(let response)? = try reader.next() else {
+                Issue.record("there is no response")
+                continue
+            }
+            #expect(response.url == json["url"]?.string)
+            let rest = try reader.next()
+            #expect(rest.map { "\($0)" } == nil)
+        }
+        let pages = String(decoding: try entry("pages/pages.jsonl").1, as: UTF8.self).split(separator: "\n")
+        #expect(pages.count == 3)
+    }
+}

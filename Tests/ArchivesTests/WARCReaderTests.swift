@@ -1,0 +1,221 @@
+import Codings
+import Digest
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+/// Archives as others write them, and as nobody should.
+@Suite struct WARCReaderTests {
+    private let home: TemporaryFolder
+
+    init() throws { home = try TemporaryFolder() }
+
+    private static func record(
+        _ type: String, _ url: String?, _ block: String, _ fields: [(String, String)] = [], length: Int? = nil,
+        version: String = "WARC/1.0"
+    ) -> [UInt8] {
+        var text = "\(version)\r\nWARC-Type: \(type)\r\nWARC-Date: 2020-02-02T02:02:02Z\r\n"
+        if let url { text += "WARC-Target-URI: \(url)\r\n" }
+        for (name, value) in fields { text += "\(name): \(value)\r\n" }
+        text += "Content-Length: \(length ?? block.utf8.count)\r\n\r\n"
+        return Array((text + block + "\r\n\r\n").utf8)
+    }
+
+    private static func answer(_ body: String, _ head: String = "Content-Type: text/html\r\n") -> String {
+        "HTTP/1.1 200 OK\r\n\(head)\r\n\(body)"
+    }
+
+    private static func gzip(_ bytes: [UInt8]) -> [UInt8] {
+        var made: [UInt8] = []
+        guard let deflater = Deflater(.gzip, level: 6) else { return [] }
+        bytes.withUnsafeBytes { deflater.take($0) { (piece) throws(Never) in made += piece } }
+        deflater.finish { (piece) throws(Never) in made += piece }
+        return made
+    }
+
+    /// What a reader tells of a file, in short.
+    private func told(_ bytes: [UInt8], limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
+        let path = home.file("in")
+        let file = try File(path, 0o1101)
+        try file.write(bytes)
+        try file.close()
+        let reader = try ArchiveFiles.reader(of: path, .inFiles(folder: home.path), limits)
+        var told: [String] = []
+        while let item = try reader.next() {
+            switch item {
+            case .response(let response):
+                let text = try response.body?.content?.load() ?? []
+                told.append(
+                    "\(response.method) \(response.url) \(response.status) \(String(decoding: text, as: UTF8.self))")
+            case .revisit(let response, let original): told.append("\(response.url) as \(original.url ?? "-")")
+            case .other: told.append("other")
+            case .fault(let fault): told.append("\(fault.gravity.rawValue): \(fault.reason)")
+            }
+        }
+        return told
+    }
+
+    private static let two =
+        record("warcinfo", nil, "software: x\r\n") + record("response", "http://a.test/", answer("one"))
+        + record("response", "http://a.test/2", answer("two"))
+
+    @Test func `plain, in members, as one member: the same`() throws {
+        let expected = ["other", "GET http://a.test/ 200 one", "GET http://a.test/2 200 two"]
+        #expect(try told(Self.two) == expected)
+        #expect(try told(Self.gzip(Self.two)) == expected)
+        let members =
+            Self.gzip(Self.record("warcinfo", nil, "software: x\r\n"))
+            + Self.gzip(Self.record("response", "http://a.test/", Self.answer("one"))) + [0, 0]
+            + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two")))
+        #expect(try told(members) == expected)
+    }
+
+    @Test(arguments: [
+        ("<http://a.test/>", "", "one"), ("http://a.test/", "Transfer-Encoding: chunked\r\n", "3\r\none\r\n0\r\n\r\n"),
+        ("http://a.test/", "Transfer-Encoding: chunked\r\n", "one"),
+        ("http://a.test/", "Content-Encoding: gzip\r\nContent-Length: 900\r\n", "one"),
+        ("http://a.test/", "Content-Encoding: br\r\n", "one"),
+    ])
+    func `what tools undo and leave named is read as it stands`(url: String, head: String, body: String) throws {
+        let record = Self.record("response", url, Self.answer(body, head))
+        #expect(try told(record) == ["GET http://a.test/ 200 one"])
+    }
+
+    @Test func `a coding that is there is undone`() throws {
+        let body = Self.gzip(Array("one".utf8))
+        let head = Array("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n".utf8)
+        func record(_ body: [UInt8]) -> [UInt8] {
+            let start = Self.record("response", "http://a.test/", "", length: head.count + body.count)
+            return Array(start.dropLast(4)) + head + body + [13, 10, 13, 10]
+        }
+        #expect(try told(record(body)) == ["GET http://a.test/ 200 one"])
+        #expect(try told(record(Array(body.dropLast(3)))) == ["refused: the body ends before its coding does, gzip"])
+    }
+
+    @Test(arguments: [true, false])
+    func `a request tells the method, in front or behind`(isBehind: Bool) throws {
+        let request = Self.record(
+            "request", "http://a.test/", "POST / HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{}",
+            [("WARC-Record-ID", "<urn:q>"), ("WARC-Concurrent-To", "<urn:r>")])
+        let response = Self.record("response", "http://a.test/", Self.answer("one"), [("WARC-Record-ID", "<urn:r>")])
+        let last = Self.record("response", "http://a.test/2", Self.answer("two"))
+        let told = try told(isBehind ? response + request + last : request + response + last)
+        #expect(told.filter { $0 != "other" } == ["POST http://a.test/ 200 one", "GET http://a.test/2 200 two"])
+    }
+
+    @Test func `digests are held against what stands there`() throws {
+        let block = Self.answer("one")
+        let (sha1, other) = (
+            ArchiveDigest.text(DigestStream.digest(.sha1, of: Array(block.utf8).span)),
+            ArchiveDigest.text(DigestStream.digest(.sha1, of: [1].span))
+        )
+        let payload = DigestStream.digest(.sha256, of: Array("one".utf8).span)
+        func record(_ fields: [(String, String)]) -> [UInt8] {
+            Self.record("response", "http://a.test/", block, fields)
+        }
+        let good = "GET http://a.test/ 200 one"
+        #expect(try told(record([("WARC-Block-Digest", sha1)])) == [good])
+        #expect(try told(record([("WARC-Block-Digest", sha1.lowercased())])) == [good])
+        #expect(try told(record([("WARC-Payload-Digest", "sha256:\(payload.hex)")])) == [good])
+        #expect(try told(record([("WARC-Payload-Digest", "sha-256:\(Base64.encode(payload.bytes))")])) == [good])
+        #expect(try told(record([("WARC-Payload-Digest", "whirl:pool")])) == [good])
+        #expect(
+            try told(record([("WARC-Block-Digest", other)])) == ["refused: its bytes are not those of its digest"])
+        #expect(
+            try told(record([("WARC-Payload-Digest", other)])) == ["refused: its body is not that of its digest"])
+        let doubtful = try told(record([("WARC-Block-Digest", sha1), ("WARC-Payload-Digest", other)]))
+        #expect(doubtful.count == 2 && doubtful[0].hasPrefix("doubtful: ") && doubtful[1] == good)
+    }
+
+    @Test func `a damaged member is told, and the next one read`() throws {
+        var members = [Self.gzip(Self.record("response", "http://a.test/", Self.answer("one")))]
+        members += [Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two")))]
+        members += [Self.gzip(Self.record("response", "http://a.test/3", Self.answer("three")))]
+        members[1][40] ^= 0xFF
+        let all = try told(members.flatMap { $0 })
+        #expect(all.first == "GET http://a.test/ 200 one")
+        #expect(all.last == "GET http://a.test/3 200 three")
+        #expect(all.contains { $0.hasPrefix("refused: ") })
+        #expect(try told(members[0] + Array(members[2].dropLast(9))).last?.hasPrefix("refused: ") == true)
+        #expect(
+            try told(members[0] + Array("not compressed".utf8) + members[2]).last == "GET http://a.test/3 200 three")
+    }
+
+    @Test(arguments: [-3, 5, 100_000, Int.max])
+    func `a length that lies costs its record, not the rest`(change: Int) throws {
+        let (length, _) = Self.answer("one").utf8.count.addingReportingOverflow(change)
+        let lie = Self.record("response", "http://a.test/", Self.answer("one"), length: length)
+        let all = try told(lie + Self.record("response", "http://a.test/2", Self.answer("two")) + Self.two)
+        #expect(!all.isEmpty)
+        if change < 100 { #expect(all.last == "GET http://a.test/2 200 two", "\(all)") }
+    }
+
+    @Test func `what no reader should believe is refused`() throws {
+        #expect(try told(Array("<html>".utf8)) == ["refused: it is no WARC"])
+        #expect(try told([]) == [])
+        #expect(try told(Self.record("response", nil, Self.answer("x"))).count == 1)
+        #expect(
+            try told(Array("WARC/1.0\r\nWARC-Type: response\r\n\r\n\r\n".utf8)) == [
+                "refused: a record does not say how long it is"
+            ])
+        #expect(try told(Array("WARC/1.0\r\nWARC-Type: resp".utf8)) == ["refused: it ends in a record's head"])
+        #expect(try told(Self.record("response", "dns:a.test", "20200202\r\na.test 1 IN A 1.2.3.4")) == ["other"])
+        let bomb = Self.gzip(
+            Self.record("response", "http://a.test/", Self.answer(String(repeating: "0", count: 3_000_000))))
+        var limits = ArchiveLimits()
+        limits.floor = 1_000_000
+        let told = try told(
+            bomb + Self.gzip(Self.record("response", "http://a.test/2", Self.answer("two"))), limits: limits)
+        #expect(told == ["refused: it is over 200 times what stands in the archive", "GET http://a.test/2 200 two"])
+    }
+
+    /// Whatever is cut or changed, it comes to an end, and what is told of it is not more than there is.
+    @Test func `no cut and no changed byte stops the reader`() throws {
+        let members = Self.gzip(Self.record("response", "http://a.test/", Self.answer("one"))) + Self.gzip(Self.two)
+        for (number, bytes) in [Self.two, members].enumerated() {
+            for place in stride(from: number, to: bytes.count, by: 5) {
+                #expect(try told(Array(bytes[..<place])).count < 20)
+                var changed = bytes
+                changed[place] ^= 0x15
+                #expect(try told(changed).count < 20)
+            }
+        }
+    }
+
+    @Test func `an ARC file is read`() throws {
+        let answer = Self.answer("one")
+        let arc =
+            "filedesc://IA.arc 0.0.0.0 19960923142103 text/plain 20\n1 0 Alexa\nURL IP-a\n\n\n"
+            + "http://a.test/ 1.2.3.4 19961104142103 text/html \(answer.utf8.count)\n\(answer)\n"
+        #expect(try told(Array(arc.utf8)) == ["other", "GET http://a.test/ 200 one"])
+    }
+
+    @Test func `a revisit gets the body of the record that it names`() throws {
+        let site = try HeldSite()
+        let body = "<a href=/x>x</a> \(String(repeating: "y", count: 100))"
+        let sum = ArchiveDigest.text(DigestStream.digest(.sha1, of: Array(body.utf8).span))
+        let bytes =
+            Self.record(
+                "revisit", "http://a.test/2", "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n",
+                [("WARC-Payload-Digest", sum), ("WARC-Refers-To-Target-URI", "http://a.test/")])
+            + Self.record("response", "http://a.test/", Self.answer(body), [("WARC-Payload-Digest", sum)])
+            + Self.record(
+                "revisit", "http://a.test/3", "HTTP/1.1 200 OK\r\n\r\n", [("WARC-Payload-Digest", "sha1:AAAA")])
+        let file = try File(site.home.file("in.warc"), 0o1101)
+        try file.write(bytes)
+        try file.close()
+        let report = try site.take([site.home.file("in.warc")])
+        #expect(report.site == "http://a.test/")
+        #expect(report.revisits == 1 && report.responses == 2 && report.refusedCount == 1)
+        let reader = try StoreReader(site.folder)
+        let held = try #require(try reader.response(for: "http://a.test/2"))
+        #expect(try held.body.flatMap { try reader.content(of: $0) } == .bytes(Array(body.utf8)))
+        #expect(held.fetched == 1_580_608_922)
+        let first = try #require(try reader.response(for: "http://a.test/"))
+        #expect(try reader.storedLinks(of: first)?.pages == ["http://a.test/x"])
+    }
+}

@@ -1,0 +1,71 @@
+import System
+import TestOrigin
+import Testing
+import Web
+
+/// `larder export` and `larder import`, as a person types them.
+@Suite struct ArchiveCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on("/", .page("<title>Home</title><a href=/b>b</a><img src=/a.png>"))
+        origin.on("/b", .page("b"))
+        origin.on("/a.png", .file([UInt8](repeating: 1, count: 3000), type: "image/png"))
+        #expect(try larder("prefetch", origin.url("/"), "--quiet").status == 0)
+    }
+
+    private func larder(_ arguments: String...) throws -> Command.Ending {
+        try Command(arguments, home: home).wait()
+    }
+
+    @Test(arguments: ["warc.gz", "wacz", "har"])
+    func `what is exported and imported again is listed as before`(suffix: String) throws {
+        let file = home.file("site.\(suffix)")
+        let export = try larder("export", origin.url("/"), file, "--verify")
+        #expect(export.status == 0, "\(export)")
+        #expect(export.output.hasPrefix("\(origin.url("/")): 3 responses (2 pages), 3.1 kB\n  \(file): "))
+        #expect(export.output.hasSuffix("Read back: it has what is held\n"))
+        let taken = try larder("import", file, "--store", home.file("other"))
+        #expect(taken.status == 0, "\(taken)")
+        #expect(taken.output.hasPrefix("\(origin.url("/")), visit 1: 3 responses (2 pages), 3.1 kB\n"))
+        #expect(try larder("list", "--store", home.file("other")).output == larder("list").output)
+        #expect(try larder("check", "--offline", origin.url("/"), "--store", home.file("other")).status == 0)
+    }
+
+    @Test func `a folder opens without a server, and patterns choose of what`() throws {
+        let export = try larder("export", origin.url("/"), home.file("out/"), "--exclude", "*.png")
+        #expect(export.status == 0, "\(export)")
+        #expect(export.output.contains("1 response left out by a pattern"))
+        #expect(Set(home.names(in: "out")) == ["index.html", "b.html", ".nojekyll", "~missing.txt"])
+    }
+
+    @Test func `what cannot be done is said with what can`() throws {
+        let form = try larder("export", origin.url("/"), home.file("site.xyz"))
+        #expect(form.status == 2 && form.errors.contains("there are warc (.warc.gz), "))
+        #expect(
+            try larder("export", "https://else.test/", home.file("s.har")).errors.contains(
+                "the larder does not hold it"))
+        #expect(try larder("export", origin.url("/"), home.file("s.har"), "--visit", "9").status == 2)
+        #expect(try larder("export", origin.url("/"), home.file("s.har"), "--split", "1M").errors.contains("only WARC"))
+        #expect(try larder("export", origin.url("/"), home.file("no/s.har")).errors.contains("name a file in a folder"))
+        #expect(try larder("import", home.file("none.warc")).status == 2)
+        try home.write("<html>", to: "page.html")
+        let nothing = try larder("import", home.file("page.html"))
+        #expect(nothing.status == 2 && nothing.errors.contains("it is no WARC"), "\(nothing)")
+        #expect(try larder("list").output.split(separator: "\n").count == 3)
+    }
+
+    @Test func `a damaged archive gives what is whole, and exit status 1`() throws {
+        let file = home.file("site.warc.gz")
+        #expect(try larder("export", origin.url("/"), file, "--quiet").status == 0)
+        var bytes = try WholeFile.read(file, atMost: 1 << 20)
+        bytes.removeLast(bytes.count / 3)
+        try home.write(bytes, to: "cut.warc.gz")
+        let taken = try larder("import", home.file("cut.warc.gz"), "--store", home.file("other"))
+        #expect(taken.status == 1, "\(taken)")
+        #expect(taken.output.contains("refused: ") && taken.output.contains("cut.warc.gz, byte "))
+    }
+}
