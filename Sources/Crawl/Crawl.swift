@@ -80,7 +80,7 @@ package final class Crawl {
             let manners = plan.sitePlan.manners
             let (productToken, willStore) = (plan.productToken, plan.willStore)
             let waker = loop.waker
-            let steadySince = plan.sitePlan.render?.isSteady == true ? Self.secondsSinceEpoch() : nil
+            let steadySince = plan.sitePlan.render?.steadySince
             pool = try ScanPool(count: plan.scanThreads) {
                 ScanWorker(
                     folder, writes: writes, rules: rules, manners: manners, productToken: productToken,

@@ -18,9 +18,9 @@ public struct RenderSettings: Sendable, Equatable {
     public var seesDark = false
     /// A picture of each page is kept, to be compared with when it is shown offline.
     public var takesPictures = false
-    /// Pages have the time and the chance of the visit that fetched them, while they are rendered and whenever they are
-    /// served.
-    public var isSteady = false
+    /// The time that pages have, in seconds since 1970, with a chance that is always the same, while they are rendered and
+    /// whenever they are served; nil for those of the day. Updates keep it.
+    public var steadySince: Int64?
     /// What one page may take.
     public var limit = Duration.seconds(20)
     /// Scripts that run in pages once they have come to rest.
@@ -46,7 +46,7 @@ public struct RenderSettings: Sendable, Equatable {
         isDeep = json["deep"]?.bool ?? false
         seesDark = json["dark"]?.bool ?? false
         takesPictures = json["pictures"]?.bool ?? false
-        isSteady = json["steady"]?.bool ?? false
+        steadySince = json["steady"]?.int.map { Int64($0) }
         limit = json["seconds"]?.int.map { .seconds($0) } ?? limit
         scripts =
             json["scripts"]?.array?.compactMap { script in
@@ -63,7 +63,7 @@ extension RenderSettings: JSONObject {
             "mode": mode.rawValue, "scroll": IfAny(scroll == usual.scroll ? nil : scroll),
             "viewports": IfAny(viewports), "deep": IfAny(isDeep ? true : nil),
             "dark": IfAny(seesDark ? true : nil),
-            "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(isSteady ? true : nil),
+            "pictures": IfAny(takesPictures ? true : nil), "steady": IfAny(steadySince),
             "seconds": IfAny(limit == usual.limit ? nil : Int(limit / .seconds(1))),
             "scripts": IfAny(scripts.map { ["pages": IfAny($0.pages), "text": $0.text] as JSONMembers }),
         ]

@@ -69,8 +69,8 @@ package final class FetchLoop {
     /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
     /// finished, and gives what is.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
-        try advance(waitingAtMost: .zero)
-        if results.isEmpty, timeout > .zero { try advance(waitingAtMost: min(timeout, patience)) }
+        let isWoken = try advance(waitingAtMost: .zero)
+        if results.isEmpty, timeout > .zero, !isWoken { _ = try advance(waitingAtMost: min(timeout, patience)) }
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
@@ -140,9 +140,9 @@ extension FetchLoop {
                 sentFields: HTTPFields(), partial: partial))
     }
 
-    private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
+    private func advance(waitingAtMost time: Duration) throws(FetchFailure) -> Bool {
         try goOn()
-        try sockets.turn(waitingAtMost: time)
+        let isWoken = try sockets.turn(waitingAtMost: time)
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
@@ -164,6 +164,7 @@ extension FetchLoop {
             if code == CURLE_OK { idle.append(transfer) }
         }
         look()
+        return isWoken
     }
 
     private func finish(_ transfer: Transfer, _ code: CURLcode) {

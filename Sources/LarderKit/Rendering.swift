@@ -163,7 +163,7 @@ private final class BrowserRenderer: PageRenderer {
 
     /// Nil for a page that is not steady, or that cannot be read, of which its proxy tells.
     private func steadySince(_ url: WebURL) -> Int? {
-        guard manner.settings.isSteady else { return nil }
+        guard manner.settings.steadySince != nil else { return nil }
         let stored = reader.withLock { reader in try? reader.response(for: url.key.href, ofVisit: door.visit) }
         return stored.flatMap { SteadyTime.since(HTTPFields(block: $0.fields.utf8.span)) }
     }

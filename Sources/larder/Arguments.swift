@@ -204,7 +204,7 @@ extension Arguments {
         settings.isDeep = has(.renderDeep)
         settings.seesDark = has(.renderDark)
         settings.takesPictures = has(.renderPictures)
-        settings.isSteady = has(.steady)
+        if has(.steady) { settings.steadySince = SystemClock.secondsSinceEpoch() }
         if let list = text(.viewport) {
             settings.viewports = list.split(separator: ",", omittingEmptySubsequences: false).map { String($0) }
         }

@@ -150,12 +150,18 @@ struct CacheExchange {
     }
 
     private func shelvedCopy(_ key: RequestKey) -> ShelvedCopy? {
-        hrefs.lazy.compactMap { loading.shelf.copy(of: $0, request: key, fields: fields) }.first
+        first { loading.shelf.copy(of: $0, request: key, fields: fields) }
     }
 
     private func arrived(_ key: RequestKey) -> ShelvedCopy? {
         guard layout.isTransparent else { return nil }
-        return hrefs.lazy.compactMap { loading.arrivals.copy(of: $0, request: key, fields: fields) }.first
+        return first { loading.arrivals.copy(of: $0, request: key, fields: fields) }
+    }
+
+    /// Asked once for each: by the next time another thread may have taken it away.
+    private func first(_ copy: (String) -> ShelvedCopy?) -> ShelvedCopy? {
+        for href in hrefs { if let found = copy(href) { return found } }
+        return nil
     }
 
     // MARK: - What is done

@@ -248,8 +248,9 @@ extension Exchange {
             if context.mayReachPrivate { return .fromThisMachine }
             // What is called by its address is where it was. A name may lead elsewhere than when its page came.
             if url.isLocalByName, origins.contains(where: { WebURL($0)?.host == url.host }) { return .fromThisMachine }
-            let noted = origins.lazy.compactMap { self.context.loading?.reach.place(of: $0) }.first
-            if let noted { return noted }
+            for origin in origins {
+                if let noted = context.loading?.reach.place(of: origin) { return noted }
+            }
             return try reach()
         case .led, .outside: return context.mayReachPrivate ? .fromThisMachine : []
         }

@@ -247,7 +247,7 @@ struct HelpTopic: Sendable {
             from the larder alone, and tells where words or pictures differ from those.
 
             Where scripts make addresses of the time, Math.random() or crypto.randomUUID(), --steady has pages see the time
-            of the visit, in whole seconds, and the same row of numbers, while they are rendered and when larder serves
-            them. Pages that are held already become steady with --policy reload.
+            of that prefetch, in whole seconds, and the same row of numbers, while they are rendered and when larder serves
+            them; updates keep it. Pages that are held already become steady with --policy reload.
             """)
 }
