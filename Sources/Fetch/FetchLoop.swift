@@ -143,6 +143,19 @@ extension FetchLoop {
     private func advance(waitingAtMost time: Duration) throws(FetchFailure) -> Bool {
         try goOn()
         let isWoken = try sockets.turn(waitingAtMost: time)
+        takeFinished()
+        // What is over may let others begin at once, each of which may be over at once; but not for ever.
+        for _ in 0..<Self.mostRounds {
+            guard try sockets.catchUp() else { break }
+            takeFinished()
+        }
+        look()
+        return isWoken
+    }
+
+    private static let mostRounds = 16
+
+    private func takeFinished() {
         var queued: Int32 = 0
         while let message = curl_multi_info_read(waker.multi, &queued) {
             guard message.pointee.msg == CURLMSG_DONE, let handle = message.pointee.easy_handle else {
@@ -163,8 +176,6 @@ extension FetchLoop {
             // the next.
             if code == CURLE_OK { idle.append(transfer) }
         }
-        look()
-        return isWoken
     }
 
     private func finish(_ transfer: Transfer, _ code: CURLcode) {

@@ -73,16 +73,18 @@ final class SocketQueue {
             try curl_multi_socket_action(multi, socket, Self.mask(larder_epoll_flags(&events[index])), &running)
                 .check()
         }
-        // What it does at once may make it want to be called at once, but not for ever.
-        for _ in 0..<Self.mostRounds {
-            guard let due, due <= age.elapsed else { break }
-            self.due = nil
-            try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
-        }
+        _ = try catchUp()
         return isWoken
     }
 
-    private static let mostRounds = 16
+    /// Has libcurl do what it wanted to do by now. Whether there was anything.
+    func catchUp() throws(FetchFailure) -> Bool {
+        guard let due, due <= age.elapsed else { return false }
+        self.due = nil
+        var running: Int32 = 0
+        try curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running).check()
+        return true
+    }
 
     private func watch(_ socket: curl_socket_t, _ what: Int32) -> Int32 {
         let wanted: UInt32 =

@@ -34,7 +34,7 @@ extension Larder {
         _ address: String, options: LoginOptions = LoginOptions()
     ) async throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address)
-        guard !url.host.isEmpty else { throw LarderError(.input, "\(address) names no host to sign in to") }
+        guard !url.host.isEmpty else { throw LarderError(.input, "\(address) names no host to sign in to; write it like https://example.com/") }
         let folder = folder
         let window = Window()
         return try await Self.onThread("larder-login", onCancel: window.close) { () throws(LarderError) in
@@ -72,7 +72,7 @@ extension Larder {
         else {
             throw LarderError(
                 .input,
-                "there is no display to open a browser on; sign in where there is one, or give --cookies FILE to prefetch"
+                "there is no display to open a browser on; sign in where there is one, or prefetch with a file of cookies"
             )
         }
         var browserOptions = BrowserOptions(
@@ -93,7 +93,7 @@ extension Larder {
         do throws(BrowserError) {
             browser = try Browser(browserOptions)
         } catch {
-            throw LarderError(.machine, "\(error.description); another browser can be named with --browser")
+            throw LarderError(.machine, error.description, remedy: .browser)
         }
         let outcome = Monitor<PageOutcome?>(nil)
         window.opened(browser)
@@ -113,7 +113,7 @@ extension Larder {
         let site = StoreFolder.loginName(of: url)
         guard let known = folder.login(of: site) else {
             throw LarderError(
-                .input, "the larder is not signed in to \(site); see where it is with: larder login --list")
+                .input, "the larder is not signed in to \(site); see where it is with: larder login")
         }
         do throws(StoreError) { try folder.forgetLogin(of: site) } catch { throw LarderError(error) }
         return LoginReport(known)

@@ -155,7 +155,7 @@ struct CommandEntry: Sendable {
             ], run: AuthorityCommand.run),
         CommandEntry(
             name: "login", operands: "[URL]", operandCount: 0...1,
-            summary: "sign in to a site in a browser's window, and keep its cookies for prefetches",
+            summary: "sign in to a site, and keep its cookies",
             examples: ["larder login https://wiki.example.com/", "larder login"],
             options: Option.login,
             notes: [
