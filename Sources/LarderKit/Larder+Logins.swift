@@ -34,7 +34,9 @@ extension Larder {
         _ address: String, options: LoginOptions = LoginOptions()
     ) async throws(LarderError) -> LoginReport {
         let url = try WebURL.start(address)
-        guard !url.host.isEmpty else { throw LarderError(.input, "\(address) names no host to sign in to; write it like https://example.com/") }
+        guard !url.host.isEmpty else {
+            throw LarderError(.input, "\(address) names no host to sign in to; write it like https://example.com/")
+        }
         let folder = folder
         let window = Window()
         return try await Self.onThread("larder-login", onCancel: window.close) { () throws(LarderError) in
