@@ -99,7 +99,7 @@ final class HARWriter: ArchiveWriter {
             ? ["size": byteCount, "mimeType": type]
             : ["size": byteCount, "mimeType": type, "text": "larder:body"]
         return [
-            "status": response.status, "statusText": StatusPhrase.text(response.status), "httpVersion": "HTTP/1.1",
+            "status": response.status, "statusText": StatusPhrase.of(response.status), "httpVersion": "HTTP/1.1",
             "cookies": [String](), "content": content, "headers": Self.headers(response.fields),
             "redirectURL": response.fields["Location"] ?? "", "headersSize": -1, "bodySize": byteCount,
         ]

@@ -69,37 +69,3 @@ enum OriginalField {
         return String(name.dropFirst(prefix.count))
     }
 }
-
-/// The phrases behind the numbers (RFC 9110, section 15), which HTTP/2 does not send and nobody keeps.
-enum StatusPhrase {
-    static func text(_ status: Int) -> String {
-        switch status {
-        case 200: "OK"
-        case 201: "Created"
-        case 202: "Accepted"
-        case 203: "Non-Authoritative Information"
-        case 204: "No Content"
-        case 205: "Reset Content"
-        case 206: "Partial Content"
-        case 300: "Multiple Choices"
-        case 301: "Moved Permanently"
-        case 302: "Found"
-        case 303: "See Other"
-        case 304: "Not Modified"
-        case 307: "Temporary Redirect"
-        case 308: "Permanent Redirect"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 410: "Gone"
-        case 429: "Too Many Requests"
-        case 500: "Internal Server Error"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        default: status < 300 ? "Success" : status < 400 ? "Redirect" : status < 500 ? "Client Error" : "Server Error"
-        }
-    }
-}

@@ -90,7 +90,7 @@ struct WARCRecords: Sendable {
         let keepsCoding = response.notes?.flags.contains(.isCoded) ?? false
         let fields = OriginalField.written(
             response.fields, byteCount: response.body?.byteCount ?? 0, keepsCoding: keepsCoding)
-        var bytes = Array("HTTP/1.1 \(response.status) \(StatusPhrase.text(response.status))\r\n".utf8)
+        var bytes = Array("HTTP/1.1 \(response.status) \(StatusPhrase.of(response.status))\r\n".utf8)
         bytes += HTTPGrammar.bytes(of: fields.block)
         bytes += [0x0D, 0x0A]
         return bytes

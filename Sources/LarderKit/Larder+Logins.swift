@@ -16,8 +16,8 @@ public struct LoginOptions: Sendable {
     public var network = NetworkOptions()
     /// The longest that the window stays open.
     public var limit = Duration.seconds(3600)
-    /// For tests: without a window, and with scripts in the place of a person.
-    package var scripts: [String]?
+    /// Without a window, for tests: nobody closes it, and the limit ends it.
+    package var isHidden = false
 
     public init() {}
 }
@@ -66,11 +66,10 @@ extension Larder {
         _ url: WebURL, in folder: StoreFolder, _ options: LoginOptions,
         _ window: Window
     ) throws(LarderError) -> PageOutcome {
-        let isHidden = options.scripts != nil
         let displays: [String] = ["DISPLAY", "WAYLAND_DISPLAY"].compactMap { (name: String) in
             getenv(name).map { String(cString: $0) }
         }
-        guard isHidden || displays.contains(where: { !$0.isEmpty })
+        guard options.isHidden || displays.contains(where: { !$0.isEmpty })
         else {
             throw LarderError(
                 .input,
@@ -78,8 +77,8 @@ extension Larder {
             )
         }
         var browserOptions = BrowserOptions(
-            executable: try BrowserProgram.needed(options.browser, forWindow: !isHidden))
-        browserOptions.isHeadless = isHidden
+            executable: try BrowserProgram.needed(options.browser, forWindow: !options.isHidden))
+        browserOptions.isHeadless = options.isHidden
         let hosts: [String]
         do throws(NetworkMistake) { hosts = try options.network.browserHostRules() } catch { throw LarderError(error) }
         browserOptions.reach = .network(
@@ -87,7 +86,6 @@ extension Larder {
         var visit = PageVisit(url: url.href)
         visit.staysOpen = true
         visit.limit = options.limit
-        visit.preludes = options.scripts ?? []
         let browser: Browser
         do throws(StoreError) { browserOptions.profile = try folder.makeLoginProfile() } catch {
             throw LarderError(error)

@@ -32,7 +32,7 @@ struct LoginTests {
     private func signIn() async throws -> LoginReport {
         var options = LoginOptions()
         options.browser = Chromium.executable
-        options.scripts = []
+        options.isHidden = true
         options.limit = .seconds(4)
         return try await larder.login(origin.url("/login"), options: options)
     }
