@@ -49,7 +49,8 @@ final class EventLoop {
         Self.ignoreBrokenPipes()
         defer { loads?.stop() }
         while !isFinished {
-            let count = epoll_wait(epoll, &events, Int32(events.count), patience)
+            let count = epoll_wait(epoll, &events, Int32(events.count), mailbox.mayRest() ? patience : 0)
+            mailbox.attend()
             now = SystemClock.milliseconds()
             handler.now = now
             guard count >= 0 else {
@@ -58,6 +59,7 @@ final class EventLoop {
             }
             for index in 0..<Int(count) { handle(events[index]) }
             ask()
+            deliver()
             if now - lastLook >= limits.lookInterval { look() }
         }
     }
@@ -67,7 +69,6 @@ final class EventLoop {
         guard let loads, hasLoads || loads.patience == .zero else { return }
         hasLoads = false
         loads.turn()
-        deliver()
     }
 
     /// In milliseconds.
@@ -98,7 +99,6 @@ final class EventLoop {
         }
         switch Int32(truncatingIfNeeded: token) {
         case stop.descriptor: beginStop()
-        case mailbox.descriptor: deliver()
         case loads?.descriptor: hasLoads = true
         case let descriptor where listeners.areWatched && listeners.contains(descriptor): accept(descriptor)
         default: break

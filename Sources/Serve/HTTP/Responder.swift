@@ -178,9 +178,17 @@ final class ReplyMailbox: Sendable {
         case end([UInt8], isWhole: Bool)
     }
 
-    /// Readable while there is something.
+    private struct State {
+        var deliveries: [(token: UInt64, delivery: Delivery)] = []
+        /// The loop looks here before it waits for anything.
+        var isAttended = false
+        /// The descriptor is readable.
+        var isTold = false
+    }
+
+    /// Readable while there is something that the loop is to be woken for.
     let descriptor: Int32
-    private let deliveries = Mutex<[(token: UInt64, delivery: Delivery)]>([])
+    private let state = Mutex(State())
 
     init() throws(ServerError) {
         descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -193,21 +201,36 @@ final class ReplyMailbox: Sendable {
 
     /// - Parameter isTooLate: asked while nobody else puts anything.
     func put(_ delivery: Delivery, for token: UInt64, unless isTooLate: () -> Bool = { false }) {
-        let isPut = deliveries.withLock { deliveries in
-            guard !isTooLate() else { return false }
-            deliveries.append((token, delivery))
-            return true
+        state.withLock { state in
+            guard !isTooLate() else { return }
+            state.deliveries.append((token, delivery))
+            guard !state.isAttended, !state.isTold else { return }
+            state.isTold = true
+            eventfd_write(descriptor, 1)
         }
-        if isPut { eventfd_write(descriptor, 1) }
     }
 
     func takeAll() -> [(token: UInt64, delivery: Delivery)] {
-        var count: eventfd_t = 0
-        // Before they are taken: one that comes between the two is told again.
-        eventfd_read(descriptor, &count)
-        return deliveries.withLock { deliveries in
-            defer { deliveries = [] }
-            return deliveries
+        state.withLock { state in
+            if state.isTold {
+                var count: eventfd_t = 0
+                eventfd_read(descriptor, &count)
+                state.isTold = false
+            }
+            defer { state.deliveries = [] }
+            return state.deliveries
+        }
+    }
+
+    /// The loop is at work: nobody needs to wake it until it `mayRest`.
+    func attend() { state.withLock { $0.isAttended = true } }
+
+    /// Whether there is nothing to be taken. Then whoever puts something wakes the loop.
+    func mayRest() -> Bool {
+        state.withLock { state in
+            guard state.deliveries.isEmpty else { return false }
+            state.isAttended = false
+            return true
         }
     }
 }

@@ -154,10 +154,6 @@ struct PortalLinks {
     static let page = "/-/page"
     static let traffic = "/-/proxy"
 
-    static func traffic(_ word: String?, isLive: Bool) -> String {
-        address(traffic, [("q", word), ("live", isLive ? "1" : nil)])
-    }
-
     func site(_ id: Int64) -> String { "\(Self.sites)\(id)" }
 
     func folder(_ prefix: String, of site: Int64, after: String? = nil) -> String {
@@ -190,7 +186,7 @@ struct PortalLinks {
         Self.address(Self.page, [("url", href), ("links", links), ("after", after.map { "\($0)" })])
     }
 
-    private static func address(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
+    static func address(_ path: String, _ fields: [(name: String, value: String?)]) -> String {
         var bytes = Array(path.utf8)
         var separator = UInt8(ascii: "?")
         for field in fields {

@@ -95,9 +95,7 @@ struct Portal {
         case PortalLinks.scripts:
             return try ScriptsPage(from: place, reader, verdicts)
         case PortalLinks.traffic:
-            return traffic.map {
-                TrafficPage($0.log, proxyPort: $0.port, word: request["q"], isLive: request["live"] != nil)
-            }
+            return traffic.map { TrafficPage($0, at: PortalLinks.traffic, titled: "Proxy", request) }
         case PortalLinks.page:
             // Other schemes are never held, and never linked to.
             guard let url = request["url"].flatMap({ WebURL($0) }), url.isHTTP else { return nil }
@@ -194,12 +192,6 @@ struct Portal {
         guard let accept = accept?.lowercased() else { return false }
         return accept.utf8.contains("application/json".utf8) && !accept.utf8.contains("text/html".utf8)
     }
-}
-
-/// What passes through a proxy, and where that is.
-struct PassingTraffic: Sendable {
-    let log: PassLog
-    let port: UInt16
 }
 
 /// What is asked of the portal: a path and the fields of a form.

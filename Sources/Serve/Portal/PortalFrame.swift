@@ -139,6 +139,9 @@ struct HTMLPage {
     let title: String
     /// Markup; whatever comes from outside is escaped in it already.
     let body: String
+    var style = PortalStyle.base
+    /// After how many seconds a browser loads it again; nil for never.
+    var refresh: Int?
 
     var text: String {
         """
@@ -147,7 +150,8 @@ struct HTMLPage {
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <title>\(Self.escape(title))</title>
-        <style>\(PortalStyle.base)</style>
+        \(refresh.map { "<meta http-equiv=\"refresh\" content=\"\($0)\">" } ?? "")
+        <style>\(style)</style>
         <main>
         \(body)
         </main>

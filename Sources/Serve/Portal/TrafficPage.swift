@@ -1,7 +1,8 @@
 internal import Reports
 internal import Web
 
-/// What passes through the proxy beside the mirror: the newest first, of which a word picks some out.
+/// What passes through a proxy: the newest first, of which a word picks some out. The portal beside the proxy shows it, and
+/// the proxy itself at its own address.
 struct TrafficPage: PortalPage {
     let passes: [PassLog.Pass]
     let word: String?
@@ -9,16 +10,19 @@ struct TrafficPage: PortalPage {
     let isLive: Bool
     private let counts: PassLog.Counts
     private let proxyPort: UInt16
-    let title = "Proxy"
+    private let path: String
+    let title: String
     let section = PortalSection.traffic
 
-    init(_ log: PassLog, proxyPort: UInt16, word: String?, isLive: Bool) {
-        self.word = word
-        self.isLive = isLive
-        self.proxyPort = proxyPort
-        counts = log.counts
+    /// - Parameter path: where the page is.
+    init(_ traffic: PassingTraffic, at path: String, titled title: String, _ request: PortalRequest) {
+        word = request["q"]
+        isLive = request["live"] != nil
+        (self.path, self.title) = (path, title)
+        proxyPort = traffic.port
+        counts = traffic.log.counts
         let words = word.map { $0.lowercased() } ?? ""
-        let found = log.recent().lazy.filter { pass in
+        let found = traffic.log.recent(after: Int(request.number("after") ?? 0)).lazy.filter { pass in
             words.isEmpty
                 || "\(pass.method) \(pass.url) \(pass.status) \(pass.source.rawValue)".lowercased().contains(words)
         }
@@ -29,7 +33,9 @@ struct TrafficPage: PortalPage {
 
     var refresh: Int? { isLive ? 2 : nil }
 
-    func write(to html: inout HTMLWriter, _ context: PortalContext) {
+    func write(to html: inout HTMLWriter, _ context: PortalContext) { write(to: &html) }
+
+    func write(to html: inout HTMLWriter) {
         html.element("p", ["class": "lead"]) { html in
             let sources = PassLog.Source.allCases.map { "\(counts[$0]) \($0.words)" }.joined(separator: ", ")
             html.text("\(sources). Programs use it by ")
@@ -37,21 +43,25 @@ struct TrafficPage: PortalPage {
             html.text(" and the same for https_proxy; larder ca says how they come to trust it.")
         }
         if isLive {
-            html.element("p") { $0.link(PortalLinks.traffic(word, isLive: false), text: "Stop here") }
+            html.element("p") { $0.link(address(isLive: false), text: "Stop here") }
         } else {
-            html.searchForm(PortalLinks.traffic, label: "Method, address, status or source", words: word ?? "")
-            html.element("p") { $0.link(PortalLinks.traffic(word, isLive: true), text: "Go on as it passes") }
+            html.searchForm(path, label: "Method, address, status or source", words: word ?? "")
+            html.element("p") { $0.link(address(isLive: true), text: "Go on as it passes") }
         }
         guard !passes.isEmpty else {
             return html.element(
                 "p", text: word == nil ? "Nothing has passed so far." : "Nothing that passed is like that.")
         }
         html.element("ul", ["class": "list"]) { html in
-            for pass in passes { html.element("li") { write(pass, to: &$0, context) } }
+            for pass in passes { html.element("li") { write(pass, to: &$0) } }
         }
     }
 
-    private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter, _ context: PortalContext) {
+    private func address(isLive: Bool) -> String {
+        PortalLinks.address(path, [("q", word), ("live", isLive ? "1" : nil)])
+    }
+
+    private func write(_ pass: PassLog.Pass, to html: inout HTMLWriter) {
         html.element("span", ["class": "soft"]) { $0.foreign(Wording.cut(pass.method, to: 20)) }
         html.text(" ")
         html.element("span", ["class": "url"]) { $0.address(pass.url) }
@@ -63,7 +73,14 @@ struct TrafficPage: PortalPage {
         }
     }
 
-    func members(_ context: PortalContext) -> JSONMembers { ["passes": passes] }
+    var members: JSONMembers { ["passes": passes] }
+    func members(_ context: PortalContext) -> JSONMembers { members }
+}
+
+/// What passes through a proxy, and where that is.
+struct PassingTraffic: Sendable {
+    let log: PassLog
+    let port: UInt16
 }
 
 extension PassLog.Source {
