@@ -69,8 +69,7 @@ package final class FetchLoop {
     /// Moves every transfer on, waits at most `timeout` for the network or the waker when nothing is
     /// finished, and gives what is.
     package func turn(waitingAtMost timeout: Duration) throws(FetchFailure) -> [FetchResult] {
-        let isWoken = try advance(waitingAtMost: .zero)
-        if results.isEmpty, timeout > .zero, !isWoken { _ = try advance(waitingAtMost: min(timeout, patience)) }
+        try advance(waitingAtMost: timeout)
         defer { results.removeAll(keepingCapacity: true) }
         return results
     }
@@ -140,9 +139,9 @@ extension FetchLoop {
                 sentFields: HTTPFields(), partial: partial))
     }
 
-    private func advance(waitingAtMost time: Duration) throws(FetchFailure) -> Bool {
+    private func advance(waitingAtMost time: Duration) throws(FetchFailure) {
         try goOn()
-        let isWoken = try sockets.turn(waitingAtMost: time)
+        try sockets.turn(waitingAtMost: min(time, patience))
         takeFinished()
         // What is over may let others begin at once, each of which may be over at once; but not for ever.
         for _ in 0..<Self.mostRounds {
@@ -150,7 +149,6 @@ extension FetchLoop {
             takeFinished()
         }
         look()
-        return isWoken
     }
 
     private static let mostRounds = 16

@@ -52,32 +52,29 @@ final class SocketQueue {
     /// How long libcurl need not be called, unless something comes.
     var patience: Duration { due.map { max(.zero, $0 - age.elapsed) } ?? .seconds(60) }
 
-    /// Waits so long at most, and has libcurl look at what has come. Gives whether the loop was woken, which is told
-    /// once.
-    func turn(waitingAtMost time: Duration) throws(FetchFailure) -> Bool {
+    /// Waits so long at most, or until the loop is woken, and has libcurl look at what has come.
+    func turn(waitingAtMost time: Duration) throws(FetchFailure) {
         let milliseconds = time > .zero ? Int32(min(60_000, max(1, (time / .milliseconds(1)).rounded(.up)))) : 0
         let count = epoll_wait(descriptor, &events, Int32(events.count), milliseconds)
         guard count >= 0 || errno == EINTR else {
             throw FetchFailure(.machine, "sockets cannot be waited for: \(SystemError.text(of: errno))")
         }
         var running: Int32 = 0
-        var isWoken = false
         for index in 0..<max(0, Int(count)) {
             let socket = Int32(truncatingIfNeeded: larder_epoll_token(&events[index]))
             guard socket != waker else {
                 var wakings: eventfd_t = 0
                 eventfd_read(waker, &wakings)
-                isWoken = true
                 continue
             }
             try curl_multi_socket_action(multi, socket, Self.mask(larder_epoll_flags(&events[index])), &running)
                 .check()
         }
-        _ = try catchUp()
-        return isWoken
+        try catchUp()
     }
 
     /// Has libcurl do what it wanted to do by now. Whether there was anything.
+    @discardableResult
     func catchUp() throws(FetchFailure) -> Bool {
         guard let due, due <= age.elapsed else { return false }
         self.due = nil

@@ -1,4 +1,5 @@
 import LarderKit
+import System
 import TestOrigin
 import Testing
 
@@ -19,13 +20,20 @@ import Testing
     private func proxying(
         _ larder: Larder, _ policy: CachePolicy, _ use: (Chromium, MirrorService) throws -> Void
     ) throws {
+        try proxying(larder, policy, to: front.port, trusting: front.authority, use)
+    }
+
+    private func proxying(
+        _ larder: Larder, _ policy: CachePolicy, to front: Int, trusting authority: String,
+        _ use: (Chromium, MirrorService) throws -> Void
+    ) throws {
         var options = ServeOptions()
         options.policy = policy
-        options.network.authorities = front.authority
-        options.network.resolve = ["*:\(front.port):127.0.0.1"]
+        options.network.authorities = authority
+        options.network.resolve = ["*:\(front):127.0.0.1"]
         var proxy = ProxyOptions()
         proxy.port = 0
-        proxy.ports = [front.port]
+        proxy.ports = [front]
         proxy.keepsEverything = true
         let service = try larder.proxy(proxy, serving: options)
         defer { service.stop() }
@@ -97,4 +105,55 @@ import Testing
             #expect(missed == [])
         }
     }
+
+    @Test(.enabled(if: TLSFront.isAvailable && hasFont, "nginx, openssl and fonts-dejavu-core are needed"))
+    func `over HTTP 2 come fonts too, and sockets are refused when nobody is there`() throws {
+        let modern = try TLSFront()
+        func url(_ path: String, scheme: String = "https") -> String {
+            "\(scheme)://www.jam.test:\(modern.modern)\(path)"
+        }
+        let font = try WholeFile.read(Self.font, atMost: 10_000_000)
+        modern.origin.on("/font.ttf", .file(font, type: "font/ttf").adding("Access-Control-Allow-Origin", "*"))
+        modern.origin.on("/socket", OriginAnswer(status: 404, text: "no socket"))
+        modern.origin.on(
+            "/",
+            .page(
+                """
+                <!doctype html><title>jam</title>
+                <style>@font-face { font-family: Jam; src: url(/font.ttf) } p { font: 40px Jam, serif }</style>
+                <p>Strawberry</p><script type=module>
+                await document.fonts.load('40px Jam');
+                document.querySelector('p').append(document.fonts.check('40px Jam') ? ' set' : ' unset');
+                await new Promise(done => new WebSocket('\(url("/socket", scheme: "wss"))').onclose = done);
+                document.title = 'done';
+                </script>
+                """))
+        func look(_ browser: Chromium) throws -> (text: String, picture: [UInt8]) {
+            let visit = try browser.open(url("/"))
+            _ = try visit.evaluate(
+                "new Promise(done => { const look = () => document.title === 'done' ? done(1) : setTimeout(look, 50); look() })"
+            )
+            return (try visit.text(), try visit.screenshot())
+        }
+        let larder = Larder(at: folder.file("larder"))
+        var before: (text: String, picture: [UInt8])?
+        try proxying(larder, .protocol, to: modern.modern, trusting: modern.authorities) { browser, _ in
+            before = try look(browser)
+        }
+        #expect(before?.text == "Strawberry set")
+        let asked = modern.origin.requests.filter { $0.target != "/socket" }
+        #expect(Set(asked.map { $0["X-Protocol"] }) == ["HTTP/2.0"])
+        let count = modern.origin.requests.count
+        try proxying(larder, .offline, to: modern.modern, trusting: modern.authorities) { browser, service in
+            let after = try look(browser)
+            #expect(after.text == before?.text)
+            let isSamePicture = after.picture == before?.picture
+            #expect(isSamePicture)
+            #expect(service.traffic?.missed.contains("UPGRADE \(url("/socket"))") == true)
+        }
+        #expect(modern.origin.requests.count == count)
+    }
+
+    private static let font = "/usr/share/fonts/truetype/dejavu/DejaVuSerif-Bold.ttf"
+    private static let hasFont = WholeFile.isThere(font)
 }

@@ -79,7 +79,8 @@ struct TLSTests {
 
     @Test func `a client's certificate is shown to its origin only`() throws {
         let fetching = try front.fetching { options in
-            options.credentials.add(front.client, for: try #require(WebURL(front.url("/", port: front.plain))))
+            options.credentials.add(
+                Credentials.Certificate(front), for: try #require(WebURL(front.url("/", port: front.plain))))
         }
         let loop = try fetching.loop()
         _ = try fetching.response(front.url("/", port: front.plain), in: loop)
@@ -90,7 +91,8 @@ struct TLSTests {
 
     @Test func `a request that is nobody's shows no certificate, and leads no session on that showed one`() throws {
         let fetching = try front.fetching { options in
-            options.credentials.add(front.client, for: try #require(WebURL(front.url("/", port: front.plain))))
+            options.credentials.add(
+                Credentials.Certificate(front), for: try #require(WebURL(front.url("/", port: front.plain))))
         }
         let loop = try fetching.loop()
         let url = front.url("/", port: front.plain)
@@ -211,4 +213,20 @@ struct TLSTests {
         #expect(try fetching.result(of: head, in: loop).response().body.byteCount == 0)
         #expect(try fetching.response(url, in: loop).text() == "GET 0")
     }
+}
+
+extension TLSFront {
+    fileprivate func fetching(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws -> Fetching {
+        try Fetching { options in
+            options.authorities = authorities
+            options.hostAddresses = ["front.test", "other.test"].flatMap { host in
+                [modern, plain, expired].compactMap { HostAddress("\(host):\($0):127.0.0.1") }
+            }
+            try change(&options)
+        }
+    }
+}
+
+extension Credentials.Certificate {
+    fileprivate init(_ front: TLSFront) { self.init(certificate: front.client.certificate, key: front.client.key) }
 }

@@ -1,30 +1,26 @@
-import Fetch
 import Glibc
-import TestOrigin
 
 /// nginx with TLS before a scripted origin. To that it tells what it saw: `X-Protocol`, `X-Connection`, `X-Client`.
-final class TLSFront: Sendable {
-    static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"]
+package final class TLSFront: Sendable {
+    package static let isAvailable = ["/usr/sbin/nginx", "/usr/bin/openssl", "/usr/bin/timeout"]
         .allSatisfy { (path: String) in access(path, X_OK) == 0 }
 
-    let origin: TestOrigin
+    package let origin: TestOrigin
     /// With HTTP/2; with HTTP/1.1 only, and asking for a client's certificate; and one whose own certificate is of
     /// yesterday.
-    let modern: Int
-    let plain: Int
-    let expired: Int
+    package let modern: Int
+    package let plain: Int
+    package let expired: Int
     /// Without TLS.
-    let clear: Int
+    package let clear: Int
     private let folder: TemporaryFolder
     private let nginx: ChildProcess
 
     /// The file that has to be trusted.
-    var authorities: String { folder.file("ca.pem") }
-    var client: Credentials.Certificate {
-        Credentials.Certificate(certificate: folder.file("client.pem"), key: folder.file("client.key"))
-    }
+    package var authorities: String { folder.file("ca.pem") }
+    package var client: (certificate: String, key: String) { (folder.file("client.pem"), folder.file("client.key")) }
 
-    init() throws {
+    package init() throws(TestError) {
         origin = try TestOrigin()
         let folder = try TemporaryFolder()
         self.folder = folder
@@ -80,21 +76,13 @@ final class TLSFront: Sendable {
         _ = nginx.wait()
     }
 
-    enum Door: Sendable { case modern, expired }
+    package enum Door: Sendable { case modern, expired }
 
-    func port(_ door: Door) -> Int { door == .modern ? modern : expired }
+    package func port(_ door: Door) -> Int { door == .modern ? modern : expired }
 
-    /// `front.test` is what the certificates are for.
-    func url(_ target: String, port: Int, host: String = "front.test") -> String { "https://\(host):\(port)\(target)" }
-
-    func fetching(_ change: (inout FetchOptions) throws -> Void = { _ in }) throws -> Fetching {
-        try Fetching { options in
-            options.authorities = authorities
-            options.hostAddresses = ["front.test", "other.test"].flatMap { host in
-                [modern, plain, expired].compactMap { HostAddress("\(host):\($0):127.0.0.1") }
-            }
-            try change(&options)
-        }
+    /// `front.test` and the hosts of `jam.test` are what the certificates are for.
+    package func url(_ target: String, port: Int, host: String = "front.test") -> String {
+        "https://\(host):\(port)\(target)"
     }
 
     private static func freePort() throws(TestError) -> Int {
@@ -105,7 +93,7 @@ final class TLSFront: Sendable {
 
     private static func makeCertificates(in folder: TemporaryFolder) throws(TestError) {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-        try folder.write("subjectAltName=DNS:front.test,IP:127.0.0.1", to: "names")
+        try folder.write("subjectAltName=DNS:front.test,DNS:*.jam.test,IP:127.0.0.1", to: "names")
         func openssl(_ words: [String]) throws(TestError) {
             let ending = try ChildProcess("/usr/bin/openssl", words, environment: environment).wait()
             guard ending.status == 0 else {
