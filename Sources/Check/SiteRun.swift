@@ -158,7 +158,10 @@ package struct SiteRun {
         site: WebURL, start: [WebURL], _ options: PrefetchOptions
     ) throws(LarderError) -> CrawlPlan {
         var plan = try CrawlPlan(site: site, start: start, folder: folder, options)
-        plan.sitePlan.rendered = self.plan(ofSite: site.href)?.rendered ?? []
+        if let last = self.plan(ofSite: site.href) {
+            plan.sitePlan.rendered = last.rendered
+            plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
+        }
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
             SitePlan(text: held.settings).scope == plan.sitePlan.scope, held.start == start.map(\.href)
@@ -267,6 +270,7 @@ package struct SiteRun {
         var settings = plan.sitePlan
         settings.leftOut = leftOut
         settings.rendered = rendering.worthPatterns ?? settings.rendered
+        settings.lookedAt = rendering.lookedAtPatterns
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
             try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)

@@ -357,7 +357,7 @@ extension Crawl {
             return try apply(.redirected(number, .init(target: redirect.url, isRecalled: true)))
         }
         try apply(.recalled(number))
-        if try follow(number, held), !isOfThisVisit {
+        if try follow(number, held, isOfThisVisit: isOfThisVisit), !isOfThisVisit {
             try keep(response(number, held, fields: held.fields, fetched: held.fetched))
         }
     }
@@ -366,7 +366,7 @@ extension Crawl {
     /// False when it is not to be kept.
     @discardableResult
     func follow(
-        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true
+        _ number: UInt32, _ held: StoredResponse, mayLeaveOut: Bool = true, isOfThisVisit: Bool = false
     ) throws(CrawlError) -> Bool {
         guard let recall else { return true }
         let isLeftOut =
@@ -387,7 +387,7 @@ extension Crawl {
             try apply(
                 .linked(
                     number, known: links.known, new: links.new, isLeftOut: isLeftOut,
-                    isNofollow: isNofollow, renderReasons: links.renderReasons))
+                    isNofollow: isNofollow, renderReasons: links.renderReasons, isNews: isOfThisVisit))
         } else {
             try scan(number, frontier.url(number), .held(held))
         }

@@ -360,7 +360,8 @@ extension Crawl {
     }
 
     private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
-        guard var asked = rendering?.shown.removeValue(forKey: page)?.asked else { return }
+        guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
+        var asked = shown.asked
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
         if rendered.ending == .complete {
@@ -374,7 +375,7 @@ extension Crawl {
         let result = Frontier.Rendered(
             links: rendered.links, asked: asked,
             print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) }, isWhole: rendered.ending == .complete,
-            waitsForMore: waitsForMore)
+            waitsForMore: waitsForMore, isSending: shown.sentCount > 0)
         try apply(.rendered(page, result))
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
             report.rendering.failure = rendered.detail
@@ -458,11 +459,14 @@ public struct RenderReport: Sendable, Equatable {
 
     /// Those that are rendered by the next run from the start; nil when none was rendered.
     package internal(set) var worthPatterns: [String]?
+    /// Those that were looked at, in this run or an earlier one.
+    package internal(set) var lookedAtPatterns: [String] = []
 
     /// How many pages were rendered.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }
 
     private static let mostUnfinished = 100
+    private static let mostLookedAt = 1000
 
     mutating func add(_ page: RenderedPage, of url: WebURL) {
         for (notice, count) in page.notices { notices[notice, default: 0] += count }
@@ -474,6 +478,10 @@ public struct RenderReport: Sendable, Equatable {
         mode = book.mode
         if book.patterns.contains(where: { $0.renderedCount > 0 }) {
             worthPatterns = book.patterns.filter { $0.isWorthIt || $0.isKnown }.map(\.text).sorted()
+        }
+        // Of what was cut off nobody knows which pages are not looked at yet.
+        if failure == nil, !book.isCut {
+            lookedAtPatterns = book.patterns.lazy.filter(\.isLookedAt).prefix(Self.mostLookedAt).map(\.text).sorted()
         }
         patterns = book.patterns.filter { $0.renderedCount > 0 || !$0.reasons.isEmpty }.map { pattern in
             Pattern(

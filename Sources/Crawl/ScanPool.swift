@@ -113,6 +113,8 @@ struct ScanResult: Sendable {
     var isNofollow = false
     /// Why running its scripts may bring more than reading them.
     var renderReasons: RenderReasons = []
+    /// It is what an earlier run or visit has.
+    var isRecalled = false
     /// Nil for what nobody looked into.
     var format: BodyFormat?
     /// To know the content of a page again.

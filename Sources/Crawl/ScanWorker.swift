@@ -37,6 +37,7 @@ final class ScanWorker {
 
     func run(_ job: ScanJob) -> ScanResult {
         var result = ScanResult(number: job.number, byteCount: job.byteCount)
+        if case .held = job.source { result.isRecalled = true }
         do throws(StoreError) {
             switch job.source {
             case .fetched(let response): try read(response, of: job, into: &result)

@@ -46,6 +46,14 @@ extension BodyFormat {
     /// XHTML, a drawing, or any other that may have elements of theirs.
     package var isXMLDocument: Bool { self == .xhtml || self == .svg || self == .xml }
 
+    /// Whether scripts that run in a page may do something else when it is another.
+    package var mattersToScripts: Bool {
+        switch self {
+        case .html, .xhtml, .xml, .javaScript, .importMap, .json, .jsonLD, .webManifest, .feed, .plainText: true
+        case .opaque, .css, .svg, .speculationRules, .hls, .dash, .webVTT, .sitemap: false
+        }
+    }
+
     /// The format of the form under which a store keeps a body: in front of a semicolon and the character
     /// set.
     package init?(form: String) {

@@ -52,14 +52,14 @@ struct Frontier: Sendable {
         case .askedByOrigin(let number): core.becomeCORS(number)
         case .scanning(let number): core.scanning.insert(number)
         case .scanned(let result, let wasHeld): return core.scanned(result, wasHeld: wasHeld)
-        case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons):
+        case .linked(let number, let known, let new, let isLeftOut, let isNofollow, let reasons, let isNews):
             let numbers = core.linked(number, known: known, new: new)
             if isLeftOut {
                 core.leaveOut(number)
             } else if core.renders.isOn {
                 let needs = known.lazy.filter { $0.role == .requisite }.map(\.number) + numbers
                 core.noteForRendering(
-                    number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: true)
+                    number, reasons, needs: needs, isNofollow: isNofollow, isRecalled: !isNews)
             }
             return numbers.isEmpty ? [] : [.number(numbers)]
         case .robots(let host, let answer): return core.robotsAnswered(host: host, answer)
@@ -125,10 +125,12 @@ extension Frontier {
         case scanned(ScanResult, wasHeld: Bool = false)
         /// The links of what is held, those that have a number first. Gives the `number` of each new one.
         ///
-        /// - Parameter isLeftOut: it asks not to be kept.
+        /// - Parameters:
+        ///   - isLeftOut: it asks not to be kept.
+        ///   - isNews: no earlier visit has it, but an earlier run of this one.
         case linked(
             UInt32, known: [KnownLink], new: [FoundLink], isLeftOut: Bool, isNofollow: Bool = false,
-            renderReasons: RenderReasons = [])
+            renderReasons: RenderReasons = [], isNews: Bool = false)
 
         /// What came of asking for the robots.txt of a host. Gives where to ask instead, where that was a
         /// redirect.
@@ -193,6 +195,8 @@ extension Frontier {
         var isWhole = true
         /// What it asked for had not come by the end of its time.
         var waitsForMore = false
+        /// It sent something that is no question.
+        var isSending = false
     }
 
     struct Redirection: Sendable {

@@ -60,7 +60,7 @@ extension FrontierCore {
         if renders.isOn {
             noteForRendering(
                 number, result.renderReasons, needs: (links.requisites + links.guesses).map(\.number),
-                isNofollow: result.isNofollow)
+                isNofollow: result.isNofollow, isRecalled: result.isRecalled || result.format?.mattersToScripts != true)
         }
         // The words of a shell come when it is rendered: until then all such pages are one.
         let isShell = result.renderReasons.contains(.hardlyAnyText)

@@ -297,7 +297,7 @@ extension FrontierCore {
         if record.role == .page || record.flags.contains(.isStart), record.flags.contains(.isDocument) {
             renders.addPage(number, url(number), reasons, needs: needs, isRecalled: isRecalled)
         } else if record.role == .requisite {
-            renders.addPart(number, reasons, needs: needs)
+            renders.addPart(number, reasons, needs: needs, isRecalled: isRecalled)
         }
     }
 
@@ -330,6 +330,7 @@ extension FrontierCore {
     /// leads.
     mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
         var found = RenderBook.Found()
+        found.isSending = rendered.isSending
         let known = UInt32(records.count)
         var links = NewLinks(from: target(number))
         links.areFurther = true

@@ -20,6 +20,8 @@ package struct RenderBook: Sendable {
         var requisites = 0
         /// Pages that it leads to and no scan had found.
         var pages = 0
+        /// It sent something that is no question: what it is answered may be another each time.
+        var isSending = false
 
         var isNothing: Bool { requisites == 0 && pages == 0 }
     }
@@ -41,6 +43,13 @@ package struct RenderBook: Sendable {
         var unfinished = 0
         /// It brought something in the last visit.
         fileprivate(set) var isKnown = false
+        /// An earlier visit has looked at pages of it, in the same way.
+        fileprivate(set) var wasLookedAt = false
+        /// Something that its pages need is another than in an earlier visit.
+        fileprivate var hasNews = false
+        fileprivate var isSending = false
+        /// What is as it was need not be looked at again.
+        var isLookedAt: Bool { (renderedCount > 0 || wasLookedAt) && !isSending }
         /// Its first pages may be rendered.
         fileprivate var isReleased = false
         fileprivate var bringingCount = 0
@@ -108,6 +117,8 @@ package struct RenderBook: Sendable {
     /// What scripts need.
     private var needs: [UInt32: [UInt32]] = [:]
     private var isNews = false
+    /// What pages need and an earlier visit does not have, or has in another way.
+    private var new: Set<UInt32> = []
     /// Something has come since it was last asked which patterns have a reason.
     private(set) var isUnsettled = false
     /// False where it is known that no pattern has a page that is due: patterns are many, and this is asked on each turn
@@ -118,8 +129,9 @@ package struct RenderBook: Sendable {
     private(set) var runningCount = 0
     /// There is no browser, or no time left.
     private(set) var isOver = false
-    /// Patterns that brought something in the last visit.
+    /// Patterns that brought something in the last visit, and those that were looked at by earlier ones.
     private let known: Set<String>
+    private let lookedAt: Set<String>
 
     /// The first pages of a pattern.
     static let fewPages = 3
@@ -131,10 +143,11 @@ package struct RenderBook: Sendable {
     private static let mostNeedsOfScript = 64
     private static let mostScripts = 65_536
 
-    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = []) {
+    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = []) {
         self.mode = mode
         self.tabs = max(1, tabs)
         self.known = Set(known)
+        self.lookedAt = Set(lookedAt)
     }
 
     var isOn: Bool { mode != .never && !isOver }
@@ -166,8 +179,15 @@ package struct RenderBook: Sendable {
     }
 
     /// What a page needs came.
-    mutating func addPart(_ number: UInt32, _ reasons: RenderReasons, needs: [UInt32]) {
+    ///
+    /// - Parameter isRecalled: it is as an earlier visit has it, or does not matter to scripts.
+    mutating func addPart(
+        _ number: UInt32, _ reasons: RenderReasons, needs: [UInt32], isRecalled: Bool = false
+    ) {
         guard isOn else { return }
+        if !isRecalled, !lookedAt.isEmpty, new.count < Self.mostScripts, new.insert(number).inserted {
+            (isNews, isUnsettled) = (true, true)
+        }
         if !reasons.isEmpty, self.reasons.count < Self.mostScripts {
             self.reasons[number] = reasons
             (isNews, isUnsettled) = (true, true)
@@ -199,6 +219,7 @@ package struct RenderBook: Sendable {
         }
         var pattern = Pattern(text: text, host: host)
         pattern.isKnown = known.contains(text)
+        pattern.wasLookedAt = lookedAt.contains(text)
         places[text] = patterns.count
         patterns.append(pattern)
         return patterns.count - 1
@@ -276,6 +297,8 @@ package struct RenderBook: Sendable {
         let pattern = patterns[place]
         let pages = pattern.lines[line]
         if mode == .always { return !pages.own.isEmpty || !pages.others.isEmpty }
+        // An earlier visit knows what comes of pages that are as it has them.
+        if line == 1, pattern.wasLookedAt, !pattern.hasNews { return false }
         guard pattern.isReleased || pattern.isWorthIt,
             !pages.own.isEmpty || !pages.others.isEmpty && (pattern.isKnown || !pattern.sharedReasons.isEmpty)
         else { return false }
@@ -289,11 +312,12 @@ package struct RenderBook: Sendable {
     /// What is said of a script counts for all pages that need it, be it by way of other scripts.
     private mutating func spreadReasons() {
         isNews = false
-        guard !reasons.isEmpty else { return }
+        guard !reasons.isEmpty || !new.isEmpty else { return }
         for place in patterns.indices {
             var (seen, rest) = (patterns[place].needs, Array(patterns[place].needs))
             while let number = rest.popLast() {
                 if let reasons = reasons[number] { patterns[place].sharedReasons.formUnion(reasons) }
+                if new.contains(number) { patterns[place].hasNews = true }
                 for need in needs[number] ?? [] where seen.insert(need).inserted { rest.append(need) }
             }
         }
@@ -316,6 +340,7 @@ package struct RenderBook: Sendable {
             return
         }
         patterns[place].renderedCount += 1
+        if found.isSending { patterns[place].isSending = true }
         if !isWhole { patterns[place].unfinished += 1 }
         let isRestless = !isWhole && found.isNothing
         patterns[place].restlessCount = isRestless ? patterns[place].restlessCount + 1 : 0

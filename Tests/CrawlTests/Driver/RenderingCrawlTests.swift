@@ -52,6 +52,30 @@ import Web
         #expect(browser.isClosed)
     }
 
+    @Test func `what is as it was when it was shown is not shown again, until what it asks for is another`() throws {
+        bench.origin.on("/", .page(Self.shell).validated(entityTag: "\"1\""))
+        bench.origin.on(
+            "/app.js",
+            .file("fetch(['a','b'].join('/'))", type: "text/javascript").validated(entityTag: "\"1\""))
+        bench.origin.on("/data.json", .file("[1]", type: "application/json").validated(entityTag: "\"1\""))
+        browser.asks("/", ["/data.json"])
+        var seen = try crawl().rendering
+        #expect(seen.rendered == 1)
+        func again() throws -> RenderReport {
+            try crawl(.auto) { plan in
+                plan.sitePlan.lookedAt = seen.lookedAtPatterns
+                plan.sitePlan.rendered = seen.worthPatterns ?? []
+            }.rendering
+        }
+        seen = try again()
+        #expect(seen.rendered == 0)
+        #expect(bench.origin.requests.last?["If-None-Match"] == "\"1\"")
+        bench.origin.on("/data.json", .file("[1, 2]", type: "application/json").validated(entityTag: "\"2\""))
+        seen = try again()
+        #expect(seen.rendered == 1)
+        #expect(seen.lookedAtPatterns.count == 1)
+    }
+
     @Test func `where no scan saw a reason, no browser is started`() throws {
         bench.origin.on("/", .page("<p>\(String(repeating: "words ", count: 100))<script src=/plain.js></script>"))
         bench.origin.on("/plain.js", .file("var a = 1", type: "text/javascript"))

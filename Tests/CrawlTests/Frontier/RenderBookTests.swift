@@ -39,9 +39,9 @@ import Web
 
     private func book(
         _ mode: RenderMode = .auto, pages: ClosedRange<UInt32> = 0...19, reasons: RenderReasons = .hardlyAnyText,
-        needs: [UInt32] = [], known: [String] = [], isRecalled: Bool = false
+        needs: [UInt32] = [], known: [String] = [], lookedAt: [String] = [], isRecalled: Bool = false
     ) throws -> RenderBook {
-        var book = RenderBook(mode: mode, tabs: 2, known: known)
+        var book = RenderBook(mode: mode, tabs: 2, known: known, lookedAt: lookedAt)
         for number in pages {
             book.addPage(
                 number, try url("http://a.test/p/\(number)"), reasons, needs: needs, isRecalled: isRecalled)
@@ -152,6 +152,32 @@ import Web
         book.addPage(60, try url("http://a.test/p/60"), [], needs: [])
         #expect(rendered(&book) { $0 == 60 ? 1 : 0 } == [60, 3])
         #expect(book.patterns[0].isKnown)
+    }
+
+    @Test(arguments: [[], ["a.test/p/*"]])
+    func `what was looked at is not rendered again, unless what its pages need is new`(known: [String]) throws {
+        var book = try book(needs: [90], known: known, lookedAt: ["a.test/p/*"], isRecalled: true)
+        book.addPart(90, [], needs: [91], isRecalled: true)
+        book.addPart(92, [], needs: [])
+        book.settle()
+        #expect(rendered(&book) == [])
+        #expect(book.isIdle && book.patterns[0].isLookedAt)
+        // What is new is: the next page, and then a script that was recalled needs another one.
+        book.addPage(50, try url("http://a.test/p/50"), .hardlyAnyText, needs: [])
+        book.settle()
+        #expect(rendered(&book) == [50])
+        book.addPart(91, [], needs: [])
+        #expect(book.isUnsettled)
+        book.settle()
+        #expect(rendered(&book) == [0, 1, 2])
+    }
+
+    @Test func `pages that send something are looked at each time`() throws {
+        var book = try book(pages: 0...0)
+        book.settle()
+        #expect(book.next() == 0)
+        book.rendered(0, .init(isSending: true), isWhole: true, waitsForMore: false)
+        #expect(!book.patterns[0].isLookedAt)
     }
 
     @Test func `a page that waited for what came too late is shown once more`() throws {
