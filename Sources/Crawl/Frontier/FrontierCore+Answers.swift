@@ -75,8 +75,16 @@ extension FrontierCore {
     /// Nobody will say any more where modules are, and which scripts cannot be read. Gives what the store is
     /// told of the modules' links.
     mutating func settle() -> [Action] {
-        renders.settle()
-        return loaders.settle().compactMap { found($0).map(Action.record) }
+        let actions = loaders.settle().compactMap { found($0).map(Action.record) }
+        renders.settle { [records] number in
+            let record = records[Int(number)]
+            return switch record.role {
+            case .page: .init(pages: record.state == .skipped ? 0 : 1)
+            case .requisite: .init(requisites: record.state == .done || record.state == .redirected ? 1 : 0)
+            case .guide: .init()
+            }
+        }
+        return actions
     }
 
     /// What was discovered from a number on is what the page was the first to link to.

@@ -51,12 +51,21 @@ extension FrontierCore {
 
     /// The links of what is held. Gives the numbers of the new ones, in their order.
     mutating func linked(_ number: UInt32, known: [Frontier.KnownLink], new: [FoundLink]) -> [UInt32] {
-        for link in known { discoverAgain(link.number, by: number, role: link.role, isGuess: link.isGuess) }
+        for link in known {
+            discoverAgain(link.number, by: number, role: link.role, isGuess: link.isGuess)
+            renders.isScanned(link.number)
+        }
         return new.map { found($0, by: number) }
     }
 
     /// The number of what the link leads to. A page is the same whatever session its link names.
     private mutating func found(_ link: FoundLink, by number: UInt32) -> UInt32 {
+        let target = discover(link, by: number)
+        renders.isScanned(target)
+        return target
+    }
+
+    private mutating func discover(_ link: FoundLink, by number: UInt32) -> UInt32 {
         if link.isNofollow { return discoverUnfollowed(link.url, by: number) }
         var flags: Record.Flags = link.isGuess ? .isGuess : []
         if link.isCORS { flags.insert(.isCORS) }
@@ -316,6 +325,7 @@ extension FrontierCore {
             number = discover(
                 url, role: isPage ? .page : .requisite, from: page, redirects: 0, flags: flags, chain: chain)
             neededBy[number] = neededBy[number] ?? page
+            if renders.isEarly(page) { renders.isFound(number, byEarly: page) }
         }
         if records[Int(number)].state == .queued { hosts[Int(records[Int(number)].host)].appendAtOnce(number) }
     }
@@ -331,6 +341,7 @@ extension FrontierCore {
     mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
         var found = RenderBook.Found()
         found.isSending = rendered.isSending
+        let isEarly = renders.isEarly(number)
         let known = UInt32(records.count)
         var links = NewLinks(from: target(number))
         links.areFurther = true
@@ -340,7 +351,7 @@ extension FrontierCore {
                 record.state == .done || record.state == .redirected
             else { continue }
             links.requisites.append(target(asked))
-            if finder == number { found.requisites += 1 }
+            if finder == number, !isEarly { found.requisites += 1 }
         }
         for url in rendered.links.prefix(RequisiteBounds.mostOfOne) where url.isHTTP {
             let count = records.count
@@ -349,7 +360,8 @@ extension FrontierCore {
                 ? discoverUnfollowed(url.key, by: number)
                 : discover(url.key, role: .page, from: number, redirects: 0)
             links.pages.append(target(page))
-            if records.count > count, records[Int(page)].state != .skipped { found.pages += 1 }
+            guard records.count > count, records[Int(page)].state != .skipped else { continue }
+            if isEarly { renders.isFound(page, byEarly: number) } else { found.pages += 1 }
         }
         if let print = rendered.print { read(number, print, newFrom: known, saysNotFound: false) }
         renders.rendered(

@@ -63,6 +63,7 @@ struct FrontierCore: Sendable {
     /// What pages and scripts said to loaders of modules.
     var loaders = LoaderBook()
     var renders: RenderBook
+    private var nextEarlyLook = Duration.zero
     /// Which page was the first to ask for what no scan had found, when a browser showed it.
     var neededBy: [UInt32: UInt32] = [:]
     /// Pages that may be rendered, and whose links are not followed.
@@ -181,11 +182,26 @@ struct FrontierCore: Sendable {
             return .witness(host: host, url(page), records[Int(page)].mayReach)
         }
         if let number = nextQueued() { return .fetch(number) }
-        if let number = renders.next() { return .render(number) }
+        if let number = renders.next() ?? nextEarlyPage() { return .render(number) }
         guard !lostHosts.isEmpty, runningCount == 0 else { return nil }
         lookUpLostNow()
         return nextQueued().map(Task.fetch)
     }
+
+    /// One that is shown before everything has come; looked for once in a while.
+    private mutating func nextEarlyPage() -> UInt32? {
+        guard renders.waitsForEarly, now >= nextEarlyLook else { return nil }
+        nextEarlyLook = now + Self.earlyLookInterval
+        return renders.nextEarly { [records] number in
+            let record = records[Int(number)]
+            return switch record.state {
+            case .queued, .running, .waiting: record.flags.contains(.isGuess)
+            case .done, .redirected, .failed, .skipped: true
+            }
+        }
+    }
+
+    private static let earlyLookInterval = Duration.milliseconds(50)
 
     private mutating func tick(_ now: Duration) {
         self.now = now

@@ -96,6 +96,18 @@ package struct RenderBook: Sendable {
         }
     }
 
+    /// The first page of each pattern that has a reason of its own is shown while others still come: that takes a browser's
+    /// time out of the end.
+    private struct Early {
+        /// Those that wait for what they need.
+        var waiting: [(page: UInt32, needs: [UInt32])] = []
+        var pages: Set<UInt32> = []
+        /// What they were the first to find, by whom; a scan may find it still.
+        var found: [UInt32: UInt32] = [:]
+        /// Those that are to be shown once more, when everything has come.
+        var again: [UInt32] = []
+    }
+
     /// What rendering pages of a host brought.
     private struct Host {
         var hasBrought = false
@@ -126,6 +138,7 @@ package struct RenderBook: Sendable {
     private var mayBeDue = false
     private var again: [UInt32] = []
     private var wereAgain: Set<UInt32> = []
+    private var early = Early()
     private(set) var runningCount = 0
     /// There is no browser, or no time left.
     private(set) var isOver = false
@@ -170,6 +183,9 @@ package struct RenderBook: Sendable {
         if reasons.isEmpty {
             patterns[place].lines[line].others.append(number)
         } else {
+            if mode == .auto, !isRecalled, patterns[place].ownReasons.isEmpty, !patterns[place].isReleased {
+                early.waiting.append((number, needs))
+            }
             patterns[place].lines[line].own.append(number)
             patterns[place].ownReasons.formUnion(reasons)
         }
@@ -271,6 +287,62 @@ package struct RenderBook: Sendable {
         return number
     }
 
+    /// The next page that is shown before everything has come.
+    ///
+    /// - Parameter isThere: whether something that a page needs came, or never will.
+    mutating func nextEarly(_ isThere: (UInt32) -> Bool) -> UInt32? {
+        guard isOn, runningCount < tabs else { return nil }
+        func isReady(_ needs: [UInt32]) -> Bool {
+            needs.allSatisfy { isThere($0) && self.needs[$0]?.allSatisfy(isThere) ?? true }
+        }
+        guard let index = early.waiting.firstIndex(where: { isReady($0.needs) }) else { return nil }
+        let page = early.waiting.remove(at: index).page
+        guard let (place, line) = patternOf[page], case let host = patterns[place].host,
+            hosts[host].quietCount + hosts[host].runningCount < Self.fewPagesOfHost,
+            patterns[place].lines[line].own.popFirst() == page
+        else { return nil }
+        early.pages.insert(page)
+        runningCount += 1
+        patterns[place].lines[line].runningCount += 1
+        hosts[host].runningCount += 1
+        return page
+    }
+
+    var waitsForEarly: Bool { !early.waiting.isEmpty }
+
+    func isEarly(_ page: UInt32) -> Bool { early.pages.contains(page) }
+
+    /// A page that is shown early was the first to find it.
+    mutating func isFound(_ number: UInt32, byEarly page: UInt32) { early.found[number] = page }
+
+    /// A scan found it.
+    mutating func isScanned(_ number: UInt32) {
+        if !early.found.isEmpty { early.found[number] = nil }
+    }
+
+    /// Counts for early pages what no scan has found.
+    ///
+    /// - Parameter value: what it counts for.
+    private mutating func settleEarly(_ value: (UInt32) -> Found) {
+        var brought: [UInt32: Found] = [:]
+        for (number, page) in early.found where !value(number).isNothing {
+            brought[page, default: Found()].requisites += value(number).requisites
+            brought[page, default: Found()].pages += value(number).pages
+        }
+        for (page, found) in brought {
+            guard let (place, line) = patternOf[page] else { continue }
+            patterns[place].requisites += found.requisites
+            patterns[place].pages += found.pages
+            patterns[place].bringingCount += 1
+            patterns[place].lines[line].quietCount = 0
+            let host = patterns[place].host
+            hosts[host].hasBrought = true
+            hosts[host].quietCount = max(0, hosts[host].quietCount - 1)
+        }
+        again += early.again
+        early = Early()
+    }
+
     /// No page is rendered, and none is due.
     var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && (!mayBeDue || due == nil)) }
 
@@ -278,8 +350,11 @@ package struct RenderBook: Sendable {
     var isCut: Bool { isOn && (isUnsettled || !isIdle) }
 
     /// Everything else has come: a browser is answered at once now, and it is known which patterns have a reason.
-    mutating func settle() {
+    ///
+    /// - Parameter value: what something that a page found counts for.
+    mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
         (isUnsettled, mayBeDue) = (false, true)
+        settleEarly(value)
         if isNews { spreadReasons() }
         for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].isKnown {
             patterns[place].isReleased = true
@@ -336,7 +411,7 @@ package struct RenderBook: Sendable {
         patterns[place].requisites += found.requisites
         patterns[place].pages += found.pages
         if waitsForMore, wereAgain.insert(number).inserted {
-            again.append(number)
+            if isEarly(number) { early.again.append(number) } else { again.append(number) }
             return
         }
         patterns[place].renderedCount += 1

@@ -172,6 +172,45 @@ import Web
         #expect(rendered(&book) == [0, 1, 2])
     }
 
+    @Test func `the first page of a pattern is shown early, when what it needs has come`() throws {
+        var book = try book(pages: 0...5, needs: [90])
+        book.addPart(90, [], needs: [91])
+        var there: Set<UInt32> = [90]
+        #expect(book.nextEarly { there.contains($0) } == nil)
+        there.insert(91)
+        #expect(book.nextEarly { there.contains($0) } == 0)
+        #expect(book.nextEarly { _ in true } == nil)
+        #expect(book.next() == nil && !book.isIdle)
+        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        #expect(book.isIdle)
+        book.settle()
+        #expect(rendered(&book) == [1, 2])
+    }
+
+    @Test(arguments: [true, false])
+    func `what an early page found counts, unless a scan finds it too`(isScanned: Bool) throws {
+        var book = try book(pages: 0...19)
+        #expect(book.nextEarly { _ in true } == 0)
+        book.isFound(100, byEarly: 0)
+        book.isFound(101, byEarly: 0)
+        book.rendered(0, .init(), isWhole: true, waitsForMore: false)
+        book.isScanned(100)
+        if isScanned { book.isScanned(101) }
+        book.settle { _ in .init(pages: 1) }
+        #expect(book.patterns[0].pages == (isScanned ? 0 : 1))
+        #expect(book.patterns[0].isWorthIt == !isScanned)
+        #expect(rendered(&book).count == (isScanned ? 2 : 4))
+    }
+
+    @Test func `an early page that waited for what came too late is shown once more when all has come`() throws {
+        var book = try book(pages: 0...0)
+        #expect(book.nextEarly { _ in true } == 0)
+        book.rendered(0, .init(), isWhole: false, waitsForMore: true)
+        #expect(book.next() == nil)
+        book.settle()
+        #expect(rendered(&book) == [0])
+    }
+
     @Test func `pages that send something are looked at each time`() throws {
         var book = try book(pages: 0...0)
         book.settle()
