@@ -132,7 +132,7 @@ package struct CrawlPlan: Sendable {
             connectionsPerHost: connectionsPerHost, limits: limits, obeysRobots: sitePlan.obeysRobots,
             productToken: productToken, hasSession: fetch.hasSession, followsLinks: followsLinks,
             followsGuesses: sitePlan.guesses, patience: patience,
-            rendering: rendering.map { 
+            rendering: rendering.map {
                 RenderBook(
                     mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt)
             }
