@@ -8,12 +8,32 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-func room(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+/// What each target may import, and what comes with that.
+var behind: [String: [String]] = [:]
+
+/// A module is built anew when one changes that stands here, and not when one does that those import: it would go on with
+/// values laid out as they were. So all of them stand here; a test sees to it that each is imported by whom it is meant for.
+@MainActor func all(_ names: [String], behind name: String) -> [Target.Dependency] {
+    var all: [String] = []
+    for name in names.flatMap({ [$0] + (behind[$0] ?? []) }) where !all.contains(name) { all.append(name) }
+    behind[name] = all
+    return all.map { .init(stringLiteral: $0) }
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies + ["TestOrigin"], swiftSettings: settings)
+@MainActor func room(_ name: String, _ dependencies: [String]) -> Target {
+    .target(name: name, dependencies: all(dependencies, behind: name), swiftSettings: settings)
+}
+
+@MainActor func tests(_ name: String, _ dependencies: [String]) -> Target {
+    .testTarget(name: name, dependencies: all(dependencies + ["TestOrigin"], behind: name), swiftSettings: settings)
+}
+
+@MainActor func program(
+    _ name: String, _ dependencies: [String], path: String? = nil, exclude: [String] = [], resources: [Resource] = []
+) -> Target {
+    .executableTarget(
+        name: name, dependencies: all(dependencies, behind: name), path: path, exclude: exclude, resources: resources,
+        swiftSettings: settings)
 }
 
 let package = Package(
@@ -53,11 +73,21 @@ let package = Package(
                 "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
                 "Check", "Archives", "Serve",
             ]),
-        .executableTarget(
-            name: "larder", dependencies: ["System", "Web", "Reports", "LarderKit"],
-            resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")], swiftSettings: settings),
+        program(
+            "larder", ["System", "Web", "Reports", "LarderKit"],
+            resources: [.embedInCode("Demo/Site"), .embedInCode("Demo/demo.json")]),
 
-        .target(name: "TestOrigin", dependencies: ["Web"], path: "Tests/TestOrigin", swiftSettings: settings),
+        .target(
+            name: "TestOrigin", dependencies: all(["Web"], behind: "TestOrigin"), path: "Tests/TestOrigin",
+            swiftSettings: settings),
+        program(
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"]),
+        program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
+        program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
+        program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),
+        program("BrowserBenchmark", ["System", "Browser", "TestOrigin"], path: "Benchmarks/Browser"),
+        program("MarkupBenchmark", ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup"),
+
         tests("TestOriginTests", []),
         tests("SystemTests", ["System"]),
         tests("WebTests", ["Web"]),
@@ -76,23 +106,6 @@ let package = Package(
         tests("LarderKitTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Crawl", "Check", "LarderKit"]),
         tests("CLITests", ["System", "Web", "Digest", "Store", "Fetch", "Crawl", "Check", "LarderKit", "larder"]),
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
-
-        .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "TLS", "Archives", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
-            swiftSettings: settings),
-        .executableTarget(
-            name: "Soak", dependencies: ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "StoreFaults", dependencies: ["Store"], path: "Tests/StoreFaults", swiftSettings: settings),
-        .executableTarget(
-            name: "StoreBenchmark", dependencies: ["Web", "Store"], path: "Benchmarks/Store", swiftSettings: settings),
-        .executableTarget(
-            name: "BrowserBenchmark", dependencies: ["System", "Browser", "TestOrigin"], path: "Benchmarks/Browser",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "MarkupBenchmark", dependencies: ["Web", "Markup", "CXML2"], path: "Benchmarks/Markup",
-            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
