@@ -225,11 +225,12 @@ struct HelpTopic: Sendable {
             --browser says where it is.
 
             Which pages
-              auto     none before the rest of the site has come. Then three pages of each folder and kind (example.com/docs/*.html)
-                       whose scans gave a reason: scripts and hardly any text, a loader whose names could not be read,
-                       addresses that scripts put together, a fetch of what stands elsewhere. Where they ask for what no
-                       scan found, further ones, until several in a row bring nothing. An update begins with what
-                       brought something the last time
+              auto     of each folder and kind (example.com/docs/*.html) whose scans gave a reason one page while the rest of
+                       the site comes, and two more then. Reasons are scripts and hardly any text, a loader whose names
+                       could not be read, addresses that scripts put together, a fetch of what stands elsewhere. Where
+                       they ask for what no scan found, further ones, until several in a row bring nothing. An update
+                       shows what is new; what is as it was, only where something that it asks for is another, or
+                       where it sends something
               always   every page
               never    none
 
