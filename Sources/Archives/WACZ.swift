@@ -179,20 +179,19 @@ final class WACZReader: ArchiveReader {
 
     private static let largestPackage = 16 << 20
 
-    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
-        zip = try ZipFile(path)
-        (self.keeping, self.limits) = (keeping, limits)
-        entries = zip.entries.filter { entry in
-            entry.name.hasPrefix("archive/")
-                && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains {
-                    entry.name.hasSuffix($0)
-                }
-        }
-        guard !entries.isEmpty else {
-            throw ArchiveError(.input, "\(path) is a zip file, and no WACZ: it has no WARC in a folder archive")
-        }
-        faults = zip.faults.map { ArchiveFault($0, at: path) }
+    init(_ zip: ZipFile, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
+        entries = zip.entries.filter(Self.isArchive)
+        faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
         try readPackage()
+    }
+
+    /// Whether a zip file is a WACZ: it has a WARC in its folder `archive`.
+    static func isOne(_ zip: ZipFile) -> Bool { zip.entries.contains(where: isArchive) }
+
+    private static func isArchive(_ entry: ZipFile.Entry) -> Bool {
+        entry.name.hasPrefix("archive/")
+            && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains { entry.name.hasSuffix($0) }
     }
 
     private func readPackage() throws(ArchiveError) {

@@ -481,12 +481,15 @@ extension Option {
         standard: nil)
     static let intoSite = Option(
         name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
+    static let folderAddress = Option(
+        name: "--url", value: "URL", help: "the address that a folder or a saved page had",
+        standard: "what it says itself")
 
     static let export: [Option] = [
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
         .json, .quiet, .progress,
     ]
-    static let importing: [Option] = [.store, .intoSite, .json, .quiet, .progress]
+    static let importing: [Option] = [.store, .intoSite, .folderAddress, .json, .quiet, .progress]
 }
 
 /// What `check` and `manifest` understand beside what others do.

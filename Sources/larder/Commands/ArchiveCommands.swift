@@ -66,9 +66,9 @@ enum ImportCommand {
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
             let progress = watch.progress("Importing")
-            let (paths, site) = (arguments.operands, arguments.text(.intoSite))
+            let (paths, site, base) = (arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress))
             let report = try await watch.during(again: arguments.again) {
-                try await larder.takeIn(paths, into: site, progress: progress)
+                try await larder.takeIn(paths, into: site, at: base, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isComplete ? .done : .incomplete
