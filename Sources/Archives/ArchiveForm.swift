@@ -14,6 +14,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case folder
     /// The same in a zip file.
     case zip
+    /// The same in a tar that zstd packs.
+    case tar
 
     /// What the name of a file or folder says; nil when it says nothing.
     package init?(path: String) {
@@ -26,6 +28,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
             self = .har
         } else if name.hasSuffix(".zip") {
             self = .zip
+        } else if name.hasSuffix(".tar.zst") {
+            self = .tar
         } else if name.hasSuffix("/") {
             self = .folder
         } else {
@@ -44,6 +48,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         case .har: ".har"
         case .folder: "/"
         case .zip: ".zip"
+        case .tar: ".tar.zst"
         }
     }
 }
@@ -77,6 +82,10 @@ package enum ArchiveFiles {
         if first == UInt8(ascii: "<"), SavedPage.isPage(path) {
             return try FolderReader(DiskFolder(page: path, limits), base: base, isPage: true, keeping, limits)
         }
-        return WARCReader(try ArchiveInput(path), keeping, limits)
+        let input = try ArchiveInput(path)
+        if try input.fill(), TarFile.isOne(input.available) {
+            return try FolderReader(TarFile(path, limits), base: base, keeping, limits)
+        }
+        return WARCReader(input, keeping, limits)
     }
 }

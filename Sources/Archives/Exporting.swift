@@ -90,6 +90,7 @@ package final class Export {
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
+        case .tar: return try files(TarTree(plan.path, date: info.date))
         }
     }
 

@@ -52,6 +52,8 @@ typedef struct {
 typedef void *(*larder_zstd_create)(void);
 typedef size_t (*larder_zstd_set)(void *context, int parameter, int value);
 typedef size_t (*larder_zstd_run)(void *context, larder_zstd_output *output, larder_zstd_input *input);
+/// `ZSTD_compressStream2`: the last is what is to become of what waits.
+typedef size_t (*larder_zstd_pack)(void *context, larder_zstd_output *output, larder_zstd_input *input, int end);
 typedef unsigned (*larder_zstd_is_error)(size_t code);
 typedef size_t (*larder_zstd_free)(void *context);
 

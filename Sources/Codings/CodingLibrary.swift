@@ -56,15 +56,25 @@ enum CodingLibrary {
         let run: larder_zstd_run
         let isError: larder_zstd_is_error
         let free: larder_zstd_free
+        let createPacker: larder_zstd_create
+        let setPacker: larder_zstd_set
+        let pack: larder_zstd_pack
+        let freePacker: larder_zstd_free
 
         init?() {
             guard let create = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
                 let set = CodingLibrary.find("ZSTD_DCtx_setParameter", larder_zstd_set.self),
                 let run = CodingLibrary.find("ZSTD_decompressStream", larder_zstd_run.self),
                 let isError = CodingLibrary.find("ZSTD_isError", larder_zstd_is_error.self),
-                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self)
+                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self),
+                let createPacker = CodingLibrary.find("ZSTD_createCCtx", larder_zstd_create.self),
+                let setPacker = CodingLibrary.find("ZSTD_CCtx_setParameter", larder_zstd_set.self),
+                let pack = CodingLibrary.find("ZSTD_compressStream2", larder_zstd_pack.self),
+                let freePacker = CodingLibrary.find("ZSTD_freeCCtx", larder_zstd_free.self)
             else { return nil }
             (self.create, self.set, self.run, self.isError, self.free) = (create, set, run, isError, free)
+            (self.createPacker, self.setPacker) = (createPacker, setPacker)
+            (self.pack, self.freePacker) = (pack, freePacker)
         }
     }
 

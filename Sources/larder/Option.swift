@@ -470,7 +470,7 @@ extension Option {
 /// What `export` and `import` understand beside what others do.
 extension Option {
     static let archiveFormat = Option(
-        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder or zip",
+        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip or tar",
         standard: "what the name of the file says")
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")

@@ -186,7 +186,7 @@ import Web
         #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
     }
 
-    @Test(arguments: [ArchiveForm.folder, .zip]) func `what larder has written as files is taken in again`(
+    @Test(arguments: [ArchiveForm.folder, .zip, .tar]) func `what larder has written as files is taken in again`(
         form: ArchiveForm
     ) throws {
         var old = HeldSite.Answer(path: "/old", status: 301)

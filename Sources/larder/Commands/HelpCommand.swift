@@ -197,11 +197,12 @@ struct HelpTopic: Sendable {
                      ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte. Scripts that are
                      modules, or that fetch, want a server in front of it: browsers do not let files load files
               zip    The same in a zip file
+              tar    The same in a tar that zstd packs (.tar.zst)
 
             In
               WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content. The first bytes say which it is.
               Records without a digest are taken as they are; a digest that does not hold is a reason to refuse.
-              Folders, and zip files of them: of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
+              Folders, and zip files and tars of them (plain, .gz, .zst): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
               what came and its heads; else the files), of wget and wget2 (folders named as hosts; what -K kept is what
               came), pages that a browser or SingleFile saved (saved.html with saved_files/), and any other with --url, which
               answers as a web server would have it answer. Links that were led to files are led to addresses again. Files
