@@ -258,7 +258,8 @@ final class ZipFolder: FileSource {
         _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> String? {
         let entry = zip.entries[file.number]
-        guard let input = try zip.input(entry), let content = entry.content else { return "it is not in the file" }
+        guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain), let content = entry.content
+        else { return "it is not in the file" }
         packed += Int64(content.count)
         var (sum, count, isWanted) = (Checksum(), 0, true)
         _ = try input.take(.max) { (piece) throws(ArchiveError) in

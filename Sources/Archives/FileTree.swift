@@ -127,7 +127,7 @@ final class ZipTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         let file = try ZipFile(output.path)
         for entry in file.entries {
-            guard let input = try file.input(entry) else { continue }
+            guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else { continue }
             var stream = DigestStream(.sha256)
             _ = try input.take(.max) { (piece) throws(ArchiveError) in
                 stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))

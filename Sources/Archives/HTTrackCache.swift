@@ -79,7 +79,9 @@ final class HTTrackCache {
             file: all["X-Save"].map { FileName.text(Array($0.utf8)) })
     }
 
-    func input(_ entry: ZipFile.Entry) throws(ArchiveError) -> ArchiveInput? { try zip.input(entry) }
+    func input(_ entry: ZipFile.Entry) throws(ArchiveError) -> ArchiveInput? {
+        try zip.input(entry, as: entry.isDeflated ? .deflate : .plain)
+    }
 
     // MARK: - Without it
 

@@ -67,8 +67,10 @@ package final class Import {
         first = []
         var name = plan.site
         var start: String?
+        var signers: [String] = []
         while start == nil, first.count < Self.mostFirst, let reader = readers.first {
             guard let item = try reader.next() else {
+                if let signer = reader.signer { signers.append(signer) }
                 readers.removeFirst()
                 continue
             }
@@ -96,6 +98,7 @@ package final class Import {
             throw ArchiveError(error)
         }
         report = ImportReport(site: name, visit: visit.id)
+        report.signers = signers
     }
 
     private static func reason(_ items: [ArchivedItem]) -> String {
@@ -120,7 +123,12 @@ package final class Import {
                     throw ArchiveError(
                         .interrupted, "interrupted; nothing of it is kept: the same command does it again")
                 }
-                if let item = try reader.next() { try take(item) } else { readers.removeFirst() }
+                if let item = try reader.next() {
+                    try take(item)
+                } else {
+                    if let signer = reader.signer { report.signers.append(signer) }
+                    readers.removeFirst()
+                }
             }
             try takeRevisits(areLast: true)
         } catch {

@@ -122,10 +122,12 @@ struct ZipFile {
     }
 
     /// The bytes of an entry, without its compression.
-    func input(_ entry: Entry) throws(ArchiveError) -> ArchiveInput? {
+    ///
+    /// - Parameter form: what the bytes are taken for; nil for what they look like.
+    func input(_ entry: Entry, as form: ArchiveInput.Form? = nil) throws(ArchiveError) -> ArchiveInput? {
         guard let content = entry.content else { return nil }
         return try ArchiveInput(
-            path, part: content, name: "\(path), \(entry.name)", form: entry.isDeflated ? .deflate : nil)
+            path, part: content, name: "\(path), \(entry.name)", form: form ?? (entry.isDeflated ? .deflate : nil))
     }
 
     /// All of an entry that is not larger; nil where it is, or is not whole.

@@ -4,6 +4,7 @@ internal import Glibc
 /// What libcurl brings along to undo content codings; nil for what it does not.
 enum CodingLibrary {
     static let zlib = Zlib()
+    static let libdeflate = LibDeflate()
     static let brotli = Brotli()
     static let zstd = Zstd()
 
@@ -33,6 +34,27 @@ enum CodingLibrary {
             (self.startDeflating, self.deflate) = (startDeflating, deflate)
             (self.resetDeflating, self.endDeflating) = (resetDeflating, endDeflating)
             self.checksum = checksum
+        }
+    }
+
+    /// Nobody brings it along: it is used where it is installed.
+    struct LibDeflate: Sendable {
+        let create: larder_libdeflate_create
+        let bound: larder_libdeflate_bound
+        let pack: larder_libdeflate_pack
+        let free: larder_libdeflate_free
+
+        init?() {
+            guard let library = dlopen("libdeflate.so.0", RTLD_NOW),
+                let create = dlsym(library, "libdeflate_alloc_compressor"),
+                let bound = dlsym(library, "libdeflate_gzip_compress_bound"),
+                let pack = dlsym(library, "libdeflate_gzip_compress"),
+                let free = dlsym(library, "libdeflate_free_compressor")
+            else { return nil }
+            self.create = unsafeBitCast(create, to: larder_libdeflate_create.self)
+            self.bound = unsafeBitCast(bound, to: larder_libdeflate_bound.self)
+            self.pack = unsafeBitCast(pack, to: larder_libdeflate_pack.self)
+            self.free = unsafeBitCast(free, to: larder_libdeflate_free.self)
         }
     }
 

@@ -21,6 +21,8 @@ public struct ExportOptions: Sendable {
     public var split: ByteSize?
     /// What was written is read back, and compared with what is held.
     public var isVerified = false
+    /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file is another one.
+    public var isSigned = false
     /// Told how far it is, now and then, on a thread of the export's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
@@ -78,6 +80,9 @@ extension Larder {
         if options.split != nil, form != .warc {
             throw LarderError(.input, "only WARC is split into several files: name a \(ArchiveForm.warc.suffix)")
         }
+        if options.isSigned, form != .wacz {
+            throw LarderError(.input, "only WACZ is signed: name a \(ArchiveForm.wacz.suffix)")
+        }
         let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -85,6 +90,9 @@ extension Larder {
             var plan = ExportPlan(site: try Self.site(site, options.visit, reader), path: path, form: form)
             plan.isWanted = isWanted
             options.fill(&plan)
+            if options.isSigned {
+                plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
+            }
             let wanted = plan
             return try archiving { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()

@@ -479,6 +479,9 @@ extension Option {
     static let readBack = Option(
         name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
         standard: nil)
+    static let sign = Option(
+        name: "--sign", value: nil, help: "sign a WACZ with the larder's own key, which is made at the first time",
+        standard: nil)
     static let intoSite = Option(
         name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
     static let folderAddress = Option(
@@ -487,6 +490,7 @@ extension Option {
 
     static let export: [Option] = [
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
+        .sign,
         .json, .quiet, .progress,
     ]
     static let importing: [Option] = [.store, .intoSite, .folderAddress, .json, .quiet, .progress]
