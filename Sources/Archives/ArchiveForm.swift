@@ -1,5 +1,6 @@
 internal import Glibc
 internal import System
+internal import Web
 
 /// The forms of archives.
 public enum ArchiveForm: String, Sendable, CaseIterable {
@@ -13,6 +14,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case folder
     /// The same in a zip file.
     case zip
+    /// The same in a tar that zstd packs.
+    case tar
 
     /// What the name of a file or folder says; nil when it says nothing.
     package init?(path: String) {
@@ -25,6 +28,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
             self = .har
         } else if name.hasSuffix(".zip") {
             self = .zip
+        } else if name.hasSuffix(".tar.zst") {
+            self = .tar
         } else if name.hasSuffix("/") {
             self = .folder
         } else {
@@ -43,6 +48,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         case .har: ".har"
         case .folder: "/"
         case .zip: ".zip"
+        case .tar: ".tar.zst"
         }
     }
 }
@@ -56,15 +62,30 @@ package enum ArchiveFiles {
         try reader(of: path, .measured, limits)
     }
 
+    /// - Parameter base: where a folder stood, if it does not say so itself.
     static func reader(
-        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits()
+        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(), base: WebURL? = nil
     ) throws(ArchiveError) -> any ArchiveReader {
+        if Folder.isThere(path) {
+            return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
+        }
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, 4096)
         }
-        if beginning.starts(with: Array("PK\u{3}\u{4}".utf8)) { return try WACZReader(path, keeping, limits) }
+        if beginning.starts(with: Array("PK\u{3}\u{4}".utf8)) {
+            let zip = try ZipFile(path)
+            if WACZReader.isOne(zip) { return try WACZReader(zip, keeping, limits) }
+            return try FolderReader(ZipFolder(zip, limits), base: base, keeping, limits)
+        }
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
         if first == UInt8(ascii: "{") { return try HARReader(path, keeping, limits) }
-        return WARCReader(try ArchiveInput(path), keeping, limits)
+        if first == UInt8(ascii: "<"), SavedPage.isPage(path) {
+            return try FolderReader(DiskFolder(page: path, limits), base: base, isPage: true, keeping, limits)
+        }
+        let input = try ArchiveInput(path)
+        if try input.fill(), TarFile.isOne(input.available) {
+            return try FolderReader(TarFile(path, limits), base: base, keeping, limits)
+        }
+        return WARCReader(input, keeping, limits)
     }
 }

@@ -150,10 +150,13 @@ package protocol ArchiveReader: AnyObject {
     func next() throws(ArchiveError) -> ArchivedItem?
     /// The page that the archive begins with, where it says so.
     var start: String? { get }
+    /// Who vouches for what was read until now, as far as that holds: the digest of a public key.
+    var signer: String? { get }
 }
 
 extension ArchiveReader {
     package var start: String? { nil }
+    package var signer: String? { nil }
 }
 
 /// Takes what an archive is to have, one by one. It belongs to one thread. Until `finish` has returned, nothing stands under the

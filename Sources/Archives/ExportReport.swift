@@ -22,6 +22,8 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var damaged: [String] = []
     /// What was written was read back, and is what was held; nil where nobody asked for that.
     public internal(set) var isVerified: Bool?
+    /// SHA-256 of the public key with which it is signed; nil where nobody asked for that.
+    public internal(set) var signer: String?
 
     public struct File: Sendable, Equatable {
         public let path: String
@@ -48,7 +50,7 @@ extension ExportReport: JSONObject {
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
             "leftOutByPattern": leftOutByPattern, "leftOutByForm": leftOutByForm, "damaged": damaged,
-            "verified": isVerified,
+            "verified": isVerified, "signer": signer,
         ]
     }
 }
@@ -77,6 +79,8 @@ public struct ImportReport: Sendable, Equatable {
     public internal(set) var refusedCount = 0
     public internal(set) var doubtful: [Fault] = []
     public internal(set) var doubtfulCount = 0
+    /// SHA-256 of the public keys by which archives are signed, where that holds.
+    public internal(set) var signers: [String] = []
 
     public struct Fault: Sendable, Equatable {
         /// Nil where it is not known.
@@ -125,7 +129,7 @@ extension ImportReport: JSONObject {
                 ["status": $0.key, "count": $0.value] as JSONMembers
             },
             "refusedCount": refusedCount, "refused": refused, "doubtfulCount": doubtfulCount,
-            "doubtful": doubtful,
+            "doubtful": doubtful, "signers": signers,
         ]
     }
 }

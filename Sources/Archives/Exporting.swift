@@ -1,4 +1,4 @@
-internal import Digest
+package import Digest
 internal import Glibc
 package import Store
 package import System
@@ -18,6 +18,8 @@ package struct ExportPlan: Sendable {
     /// How large a file becomes before the next one is begun; nil for one file.
     package var split: Int64?
     package var isVerified = true
+    /// Signs the archive; nil for none.
+    package var key: SigningKey?
     /// Told of responses and bytes, now and then.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
@@ -62,6 +64,7 @@ package final class Export {
         }
         if let failure { throw failure }
         guard report.responses > 0 else { throw nothing }
+        report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
         report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
         if plan.isVerified {
             report.isVerified = if let files = writer as? FolderWriter { try files.verify() } else { try verify() }
@@ -86,10 +89,11 @@ package final class Export {
             date: began ?? 0)
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
-        case .wacz: return try WACZWriter(plan.path, info, start: plan.site.start.first)
+        case .wacz: return try WACZWriter(plan.path, info, start: plan.site.start.first, key: plan.key)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
+        case .tar: return try files(TarTree(plan.path, date: info.date))
         }
     }
 

@@ -1,3 +1,4 @@
+internal import Codings
 internal import Digest
 internal import Glibc
 internal import System
@@ -126,13 +127,123 @@ final class ZipTree: FileTree {
     func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
         let file = try ZipFile(output.path)
         for entry in file.entries {
-            guard let input = try file.input(entry) else { continue }
+            guard let input = try file.input(entry, as: entry.isDeflated ? .deflate : .plain) else { continue }
             var stream = DigestStream(.sha256)
             _ = try input.take(.max) { (piece) throws(ArchiveError) in
                 stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
                 return true
             }
             take(entry.name, stream.finish())
+        }
+    }
+}
+
+/// A tar of them, packed by zstd. Its heads say how large files are: each is held until it is whole, large ones on the disk.
+final class TarTree: FileTree {
+    private let output: ArchiveOutput
+    private let encoder: ZstdEncoder
+    private let folder: String
+    private let date: Int64
+    private var open: (name: String, body: BodySpool)?
+
+    /// As zstd itself has it.
+    private static let level: Int32 = 3
+
+    init(_ path: String, date: Int64) throws(ArchiveError) {
+        guard let encoder = ZstdEncoder(level: Self.level) else {
+            throw ArchiveError(.machine, "zstd cannot be used; install it: libzstd.so.1 is not found")
+        }
+        output = try ArchiveOutput(path)
+        folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try Folder.makeTemporary(named: "larder-export")
+        }
+        (self.encoder, self.date) = (encoder, date)
+    }
+
+    deinit { Folder.remove(folder) }
+
+    func begin(_ name: String) throws(ArchiveError) { open = (name, BodySpool(.inFiles(folder: folder))) }
+
+    func put(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) { try open?.body.take(bytes) }
+
+    func end() throws(ArchiveError) {
+        guard let (name, spool) = open else { return }
+        open = nil
+        let body = try spool.finish()
+        defer { body.discard() }
+        try write(Self.head(of: name, Int64(body.byteCount), date))
+        try body.content?.eachArchived { (piece) throws(ArchiveError) in try write(piece) }
+        try write([UInt8](repeating: 0, count: (512 - body.byteCount % 512) % 512))
+    }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        try write([UInt8](repeating: 0, count: 1024))
+        try encoder.finish { (piece) throws(ArchiveError) in try output.write(piece) }
+        return [try output.finish()]
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {
+        try encoder.take(bytes) { (piece) throws(ArchiveError) in try output.write(piece) }
+    }
+
+    private func write(_ bytes: [UInt8]) throws(ArchiveError) {
+        try bytes.withBytes { (bytes) throws(ArchiveError) in try write(bytes) }
+    }
+
+    /// A head of ustar, and in front of it what does not fit: a long name, a size of 8 GiB (pax).
+    private static func head(of name: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        var notes: [UInt8] = []
+        if name.utf8.count > 100 { notes += record("path", name) }
+        if byteCount >= 1 << 33 { notes += record("size", "\(byteCount)") }
+        let front =
+            notes.isEmpty
+            ? []
+            : block("~pax", "x", Int64(notes.count), date) + notes
+                + [UInt8](repeating: 0, count: (512 - notes.count % 512) % 512)
+        return front + block(name, "0", byteCount, date)
+    }
+
+    /// It says its own length, with the digits of that.
+    private static func record(_ key: String, _ value: String) -> [UInt8] {
+        let rest = " \(key)=\(value)\n"
+        var length = rest.utf8.count
+        while length != rest.utf8.count + "\(length)".utf8.count { length = rest.utf8.count + "\(length)".utf8.count }
+        return Array("\(length)\(rest)".utf8)
+    }
+
+    private static func block(_ name: String, _ kind: String, _ byteCount: Int64, _ date: Int64) -> [UInt8] {
+        var block = [UInt8](repeating: 0, count: 512)
+        func put(_ text: String, at place: Int) {
+            block.replaceSubrange(place..<place + text.utf8.count, with: text.utf8)
+        }
+        func octal(_ number: Int64, _ digits: Int) -> String {
+            let text = String(number, radix: 8)
+            return String(repeating: "0", count: max(0, digits - text.count)) + text
+        }
+        put(String(decoding: name.utf8.prefix(100), as: UTF8.self), at: 0)
+        put("0000644", at: 100)
+        put("0000000", at: 108)
+        put("0000000", at: 116)
+        put(octal(byteCount < 1 << 33 ? byteCount : 0, 11), at: 124)
+        put(octal(min(max(date, 0), 1 << 33 - 1), 11), at: 136)
+        put(kind, at: 156)
+        put("ustar", at: 257)
+        put("00", at: 263)
+        put("        ", at: 148)
+        put(octal(block.reduce(0) { $0 + Int64($1) }, 6), at: 148)
+        block[154] = 0
+        return block
+    }
+
+    func eachFile(_ take: (String, Digest) -> Void) throws(ArchiveError) {
+        let tar = try TarFile(output.path, ArchiveLimits())
+        for file in tar.files {
+            var stream = DigestStream(.sha256)
+            _ = try tar.read(file) { (piece) throws(ArchiveError) in
+                stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+                return true
+            }
+            take(file.path, stream.finish())
         }
     }
 }

@@ -1,6 +1,7 @@
 internal import Digest
 internal import Markup
 internal import Store
+internal import System
 internal import Web
 
 /// Writes a site as files that a browser opens without a server: every link that leads to something held leads to its file, by
@@ -19,6 +20,9 @@ final class FolderWriter: ArchiveWriter {
     private var written: Set<String> = []
     /// What pages need and is not held, with who needs it.
     private var missing: [String: String] = [:]
+    /// Which file has which address, for whoever takes the folder in.
+    private let list: BodySpool
+    private let temporary: String
     private let isExported: (ShownRow) -> Bool
 
     private enum Place {
@@ -41,6 +45,10 @@ final class FolderWriter: ArchiveWriter {
         }
         (self.tree, self.reader, self.site, self.visit, self.start) = (tree, reader, site, visit, start)
         self.isExported = isExported
+        temporary = try ArchiveError.wrapping { () throws(SystemError) in
+            try Folder.makeTemporary(named: "larder-export")
+        }
+        list = BodySpool(.inFiles(folder: temporary))
         var names = FolderNames(start: start)
         try ArchiveError.storing { () throws(StoreError) in
             try reader.eachShown(ofSite: site.id, asOf: visit) { row in
@@ -52,6 +60,21 @@ final class FolderWriter: ArchiveWriter {
             }
         }
         self.names = names
+        try note(FolderList.head(site: site.name, start: start.key.href))
+    }
+
+    deinit { Folder.remove(temporary) }
+
+    private func note(_ text: String) throws(ArchiveError) {
+        try Array(text.utf8).withBytes { (bytes) throws(ArchiveError) in try list.take(bytes) }
+    }
+
+    private func note(_ url: WebURL, _ held: StoredResponse, file: String?) throws(ArchiveError) {
+        let fields = HTTPFields(block: held.fields.utf8.span)
+        let line = FolderList.Line(
+            url: url.key.href, file: file, status: file == nil || held.isRedirect ? held.status : 200,
+            type: fields["Content-Type"], location: held.isRedirect ? fields["Location"] : nil, fetched: held.fetched)
+        try note(FolderList.text(of: line))
     }
 
     /// Whether it becomes a file by itself.
@@ -63,12 +86,18 @@ final class FolderWriter: ArchiveWriter {
     func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool {
         guard response.request == .get, let url = WebURL(response.url) else { return false }
         guard let held = try held(url.href) else { return false }
-        if held.isRedirect { return try writeRedirect(url, held) }
+        if held.isRedirect {
+            let file = try writeRedirect(url, held)
+            try note(url, held, file: file)
+            return file != nil
+        }
+        if held.body == nil { try note(url, held, file: nil) }
         // Of several variants the one that readers get.
         guard Self.isFile(held), let body = held.body, let content = response.body?.content,
             body.sha256 == response.body?.sha256.bytes, case .file(let name) = try place(of: url),
             written.insert(name).inserted
         else { return false }
+        try note(url, held, file: name)
         guard body.byteCount <= BodyReading.byteLimit, let table = try table(of: body), isChanged(table, body.form)
         else {
             try add(name) { (put) throws(ArchiveError) in try content.eachArchived(put) }
@@ -204,15 +233,15 @@ final class FolderWriter: ArchiveWriter {
         try add(name) { (put) throws(ArchiveError) in try Array(text.utf8).withBytes(put) }
     }
 
-    /// A redirect to a page is a page that leads on, where nothing else has its name.
-    private func writeRedirect(_ url: WebURL, _ held: StoredResponse) throws(ArchiveError) -> Bool {
+    /// A redirect to a page is a page that leads on, where nothing else has its name; nil for any other.
+    private func writeRedirect(_ url: WebURL, _ held: StoredResponse) throws(ArchiveError) -> String? {
         guard held.role == 0, case .file(let target) = try place(of: url),
             target.hasSuffix(".html") || target.hasSuffix(".htm")
-        else { return false }
+        else { return nil }
         let name = names.name(of: url, "text/html")
-        guard name != target, written.insert(name).inserted else { return false }
+        guard name != target, written.insert(name).inserted else { return nil }
         try add(name, Self.leading(to: FolderNames.reference(from: name, to: target)))
-        return true
+        return name
     }
 
     private static func leading(to reference: String) -> String {
@@ -233,6 +262,8 @@ final class FolderWriter: ArchiveWriter {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
             try add(Self.missingList, lines.joined())
         }
+        let body = try list.finish()
+        try add(FolderList.name) { (put) throws(ArchiveError) in try body.content?.eachArchived(put) }
         return try tree.finish()
     }
 

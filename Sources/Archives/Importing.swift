@@ -3,7 +3,7 @@ internal import Glibc
 internal import Markup
 package import Store
 package import System
-internal import Web
+package import Web
 
 /// Which archives are taken in, and where to.
 package struct ImportPlan: Sendable {
@@ -11,6 +11,8 @@ package struct ImportPlan: Sendable {
     package var paths: [String]
     /// The site that takes all in; nil for the first page that is found.
     package var site: String?
+    /// Where folders stood that do not say so themselves.
+    package var base: WebURL?
     package var limits = ArchiveLimits()
     /// Told of responses and bytes, now and then.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
@@ -49,17 +51,26 @@ package final class Import {
     package init(_ plan: ImportPlan, _ interruption: Interruption, now: Int64) throws(ArchiveError) {
         self.plan = plan
         self.interruption = interruption
-        try ArchiveError.storing { () throws(StoreError) in try plan.folder.create() }
+        // Before anything is read: it removes what an earlier one has left of bodies that were on their way.
+        let writer: StoreWriter
+        do throws(StoreError) {
+            try plan.folder.create()
+            writer = try StoreWriter(plan.folder)
+        } catch {
+            throw ArchiveError(error)
+        }
         readers = []
         for path in plan.paths {
             readers.append(
-                try ArchiveFiles.reader(of: path, .inFiles(folder: plan.folder.incoming), plan.limits))
+                try ArchiveFiles.reader(of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base))
         }
         first = []
         var name = plan.site
         var start: String?
+        var signers: [String] = []
         while start == nil, first.count < Self.mostFirst, let reader = readers.first {
             guard let item = try reader.next() else {
+                if let signer = reader.signer { signers.append(signer) }
                 readers.removeFirst()
                 continue
             }
@@ -79,15 +90,15 @@ package final class Import {
             throw ArchiveError(
                 .input, "nothing in \(plan.paths.joined(separator: ", ")) answers a request: \(Self.reason(first))")
         }
-        let opened = try ArchiveError.storing { () throws(StoreError) in
-            let writer = try StoreWriter(plan.folder)
+        do throws(StoreError) {
             let held = try StoreReader(plan.folder).sites().first { $0.name == name }?.start
-            let visit = try writer.begin(
-                site: name, start: held ?? [start ?? name], now: now)
-            return (visit, try WriteQueue(writer, visit: visit))
+            visit = try writer.begin(site: name, start: held ?? [start ?? name], now: now)
+            writes = try WriteQueue(writer, visit: visit)
+        } catch {
+            throw ArchiveError(error)
         }
-        (visit, writes) = opened
         report = ImportReport(site: name, visit: visit.id)
+        report.signers = signers
     }
 
     private static func reason(_ items: [ArchivedItem]) -> String {
@@ -112,7 +123,12 @@ package final class Import {
                     throw ArchiveError(
                         .interrupted, "interrupted; nothing of it is kept: the same command does it again")
                 }
-                if let item = try reader.next() { try take(item) } else { readers.removeFirst() }
+                if let item = try reader.next() {
+                    try take(item)
+                } else {
+                    if let signer = reader.signer { report.signers.append(signer) }
+                    readers.removeFirst()
+                }
             }
             try takeRevisits(areLast: true)
         } catch {
@@ -210,7 +226,8 @@ package final class Import {
             guard isLookedAt else {
                 let new = try NewBody(
                     content, form: BodyFormat.opaque.name, links: LinkTable().encoded(), measured: known, in: folder)
-                return (.new(new), nil, response.notes?.role == 0)
+                // It is known that it needs nothing, but of what is kept in a coding nobody knows.
+                return (.new(new), isCoded ? nil : NewLinks(from: .init(href: url.href)), response.notes?.role == 0)
             }
             var links = ArchivedLinks()
             let bytes = try content.load()

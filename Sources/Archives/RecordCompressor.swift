@@ -6,6 +6,9 @@ internal import Web
 final class RecordCompressor {
     private let text: Deflater
     private let packed: Deflater
+    /// The same for what is at hand, where libdeflate is installed.
+    private let whole: (text: WholeDeflater, packed: WholeDeflater)?
+    private var record: [UInt8] = []
     /// What was made and nobody has taken.
     private(set) var made: [UInt8] = []
 
@@ -20,6 +23,9 @@ final class RecordCompressor {
             let packed = Deflater(.gzip, level: Self.levelOfPacked)
         else { return nil }
         (self.text, self.packed) = (text, packed)
+        whole = WholeDeflater(level: Self.level).flatMap { text in
+            WholeDeflater(level: Self.levelOfPacked).map { (text, $0) }
+        }
     }
 
     func take() -> [UInt8] {
@@ -29,6 +35,11 @@ final class RecordCompressor {
 
     /// One member of everything at hand.
     func add(_ parts: [[UInt8]], isPacked: Bool) {
+        if let whole {
+            record.removeAll(keepingCapacity: true)
+            for part in parts { record += part }
+            return (isPacked ? whole.packed : whole.text).add(record, to: &made)
+        }
         let deflater = isPacked ? packed : text
         for part in parts {
             part.withUnsafeBytes { bytes in

@@ -1,5 +1,6 @@
 internal import Digest
 internal import Glibc
+internal import Markup
 internal import Store
 internal import System
 internal import Web
@@ -9,6 +10,8 @@ internal import Web
 final class WACZWriter: ArchiveWriter {
     private let info: ArchiveInfo
     private let start: String?
+    /// Signs what the file says of itself.
+    private let key: SigningKey?
     private let output: ArchiveOutput
     private let zip: ZipWriter
     private let folder: String
@@ -19,9 +22,11 @@ final class WACZWriter: ArchiveWriter {
     private var title: String?
 
     private static let warc = "data.warc.gz"
+    /// Of a page, for whoever searches in the archive.
+    private static let longestText = 100_000
 
-    init(_ path: String, _ info: ArchiveInfo, start: String?) throws(ArchiveError) {
-        (self.info, self.start) = (info, start)
+    init(_ path: String, _ info: ArchiveInfo, start: String?, key: SigningKey? = nil) throws(ArchiveError) {
+        (self.info, self.start, self.key) = (info, start, key)
         output = try ArchiveOutput(path)
         folder = try ArchiveError.wrapping { () throws(SystemError) in
             try Folder.makeTemporary(named: "larder-export")
@@ -30,7 +35,7 @@ final class WACZWriter: ArchiveWriter {
         index = LineSorter(in: folder)
         pages = BodySpool(.inFiles(folder: folder))
         let header: JSONMembers = [
-            "format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": false,
+            "format": "json-pages-1.0", "id": "pages", "title": "Pages", "hasText": true,
         ]
         try Array((header.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
             try pages.take(bytes)
@@ -57,11 +62,22 @@ final class WACZWriter: ArchiveWriter {
         let id = DigestStream.digest(.md5, of: Array("\(response.url) \(date)".utf8).span).hex
         let page: JSONMembers = [
             "id": id, "url": response.url, "ts": date, "title": IfAny(response.title),
+            "text": IfAny(try Self.text(of: response)),
         ]
         try Array((page.text(.compact) + "\n").utf8).withBytes { (bytes) throws(ArchiveError) in
             try pages.take(bytes)
         }
         return true
+    }
+
+    private static func text(of response: ArchivedResponse) throws(ArchiveError) -> String? {
+        guard let body = response.body, let content = body.content, body.byteCount <= Limits.packedBody * 4,
+            response.fields.contentType?.essence == "text/html"
+        else { return nil }
+        let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
+        let text = DocumentText.read(
+            bytes.span, charset: response.fields.contentType?.charset, limit: longestText)
+        return text.isEmpty ? nil : text
     }
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
@@ -79,10 +95,23 @@ final class WACZWriter: ArchiveWriter {
         entries.append(try zip.end())
         let package = Array(self.package(entries).utf8)
         let entry = try zip.add("datapackage.json", package)
-        let digest: JSONMembers = ["path": entry.name, "hash": "sha256:\(entry.sha256.hex)"]
+        let hash = "sha256:\(entry.sha256.hex)"
+        let digest: JSONMembers = ["path": entry.name, "hash": hash, "signedData": IfAny(try signed(hash))]
         _ = try zip.add("datapackage-digest.json", Array(digest.text().utf8))
         try zip.finish()
         return [try output.finish()]
+    }
+
+    /// The anonymous form of WACZ Signing and Verification 0.1.0: by whoever has the key.
+    private func signed(_ hash: String) throws(ArchiveError) -> JSONMembers? {
+        guard let key else { return nil }
+        guard let signature = key.sign(Array(hash.utf8)) else {
+            throw ArchiveError(.machine, "the archive cannot be signed: OpenSSL does not sign with the store's key")
+        }
+        return [
+            "hash": hash, "signature": Base64.encode(signature), "publicKey": Base64.encode(key.publicKey),
+            "created": HTTPDate(secondsSinceEpoch: info.date).iso8601, "software": info.software,
+        ]
     }
 
     private func write(_ body: ArchivedBody) throws(ArchiveError) {
@@ -179,20 +208,66 @@ final class WACZReader: ArchiveReader {
 
     private static let largestPackage = 16 << 20
 
-    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
-        zip = try ZipFile(path)
-        (self.keeping, self.limits) = (keeping, limits)
-        entries = zip.entries.filter { entry in
-            entry.name.hasPrefix("archive/")
-                && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains {
-                    entry.name.hasSuffix($0)
-                }
-        }
-        guard !entries.isEmpty else {
-            throw ArchiveError(.input, "\(path) is a zip file, and no WACZ: it has no WARC in a folder archive")
-        }
-        faults = zip.faults.map { ArchiveFault($0, at: path) }
+    init(_ zip: ZipFile, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
+        entries = zip.entries.filter(Self.isArchive)
+        faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
         try readPackage()
+    }
+
+    /// Whether a zip file is a WACZ: it has a WARC in its folder `archive`.
+    static func isOne(_ zip: ZipFile) -> Bool { zip.entries.contains(where: isArchive) }
+
+    private static func isArchive(_ entry: ZipFile.Entry) -> Bool {
+        entry.name.hasPrefix("archive/")
+            && [".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz"].contains { entry.name.hasSuffix($0) }
+    }
+
+    /// Who vouches for it: the public key's digest, where its signature holds.
+    private(set) var signer: String?
+
+    /// A signature that does not hold is told, and so is a digest of what it stands for.
+    private func readSignature(_ package: [UInt8]) throws(ArchiveError) {
+        guard let entry = zip.entries.first(where: { $0.name == "datapackage-digest.json" }),
+            let bytes = try zip.bytes(entry, atMost: Self.largestPackage), let json = try? JSONValue.parse(bytes.span)
+        else { return }
+        let hash = "sha256:\(DigestStream.digest(.sha256, of: package.span).hex)"
+        if let told = json["hash"]?.string, told.hasPrefix("sha256:"), told.lowercased() != hash {
+            faults.append(ArchiveFault("datapackage.json is not that of its digest", at: zip.path, .doubtful))
+        }
+        guard let signed = json["signedData"] else { return }
+        guard let key = signed["publicKey"]?.string.flatMap({ Base64.decodeForgiving($0) }),
+            let signature = signed["signature"]?.string.flatMap({ Base64.decodeForgiving($0) })
+        else {
+            return faults.append(
+                ArchiveFault("its signature is of a form that is not verified here", at: zip.path, .doubtful))
+        }
+        guard signed["hash"]?.string?.lowercased() == hash, SigningKey.verify(signature, of: Array(hash.utf8), by: key)
+        else {
+            return faults.append(ArchiveFault("its signature does not hold", at: zip.path, .doubtful))
+        }
+        signer = DigestStream.digest(.sha256, of: key.span).hex
+    }
+
+    /// What is signed says which bytes the rest has: the signature holds as far as that is so.
+    private func compare(_ resources: [JSONValue]) throws(ArchiveError) {
+        var left = Set(zip.entries.lazy.filter(Self.isArchive).map(\.name))
+        for resource in resources {
+            guard let path = resource["path"]?.string, let hash = resource["hash"]?.string,
+                let entry = zip.entries.first(where: { $0.name == path }), let input = try zip.input(entry, as: .plain)
+            else { continue }
+            var stream = DigestStream(.sha256)
+            let byteCount = try input.take(entry.content?.count ?? 0) { (piece) throws(ArchiveError) in
+                stream.update(Span(_unsafeElements: piece.assumingMemoryBound(to: UInt8.self)))
+                return true
+            }
+            guard !entry.isDeflated, Int64(byteCount) == entry.byteCount else { continue }
+            if hash.lowercased() == "sha256:\(stream.finish().hex)" { left.remove(path) }
+        }
+        guard !left.isEmpty else { return }
+        signer = nil
+        let names = left.sorted().joined(separator: ", ")
+        faults.append(ArchiveFault("its signature does not stand for the bytes of \(names)", at: zip.path, .doubtful))
     }
 
     private func readPackage() throws(ArchiveError) {
@@ -204,6 +279,8 @@ final class WACZReader: ArchiveReader {
             return
         }
         start = json["mainPageURL"]?.string ?? json["mainPageUrl"]?.string
+        try readSignature(bytes)
+        if signer != nil { try compare(json["resources"]?.array ?? []) }
         for resource in json["resources"]?.array ?? [] {
             guard let path = resource["path"]?.string else { continue }
             guard let found = zip.entries.first(where: { $0.name == path }) else {

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import System
+internal import Web
 
 /// The directory of a zip file, with every number in it checked against the file. Names are for looking up: nothing is ever
 /// written by them.
@@ -10,6 +11,13 @@ struct ZipFile {
         /// In the file; nil for what is encrypted, or in another compression.
         let content: Range<Int64>?
         let byteCount: Int64
+        let checksum: UInt32
+        /// Seconds since 1970.
+        let modified: Int64
+        /// A symbolic link, as zip files of Unix have them.
+        let isLink: Bool
+        /// What stands between its name and its content: HTTrack keeps heads of responses there.
+        let extra: Range<Int64>
     }
 
     let path: String
@@ -51,20 +59,32 @@ struct ZipFile {
             }
             let method = record.u16(10)
             var content: Range<Int64>?
+            var extra: Range<Int64> = 0..<0
             if method == 0 || method == 8, record.u16(8) & 1 == 0 {
                 let head = try bytes(start, 30)
                 let local = LittleEndian(bytes: head, at: 0)
                 if head.count == 30, local.u32(0) == 0x0403_4B50 {
                     let from = start + 30 + Int64(local.u16(26) + local.u16(28))
                     if from <= size, packed <= size - from { content = from..<from + packed }
+                    extra = from - Int64(local.u16(28))..<from
                 }
                 if content == nil { faults.append("\(name): its place is not in the file") }
             } else {
                 faults.append("\(name): it is encrypted, or compressed in a way that is not read here")
             }
-            entries.append(Entry(name: name, isDeflated: method == 8, content: content, byteCount: unpacked))
+            entries.append(
+                Entry(
+                    name: name, isDeflated: method == 8, content: content, byteCount: unpacked,
+                    checksum: record.u32(16), modified: record.dosTime(12),
+                    isLink: record.u16(4) >> 8 == 3 && record.u32(38) >> 28 == 0xA, extra: extra))
         }
         if entries.count != directory.count { faults.append("its directory has other entries than it says") }
+    }
+
+    /// Two entries have the same bytes, as in files that are made to become many times as large.
+    var isOverlapping: Bool {
+        let ranges = entries.compactMap(\.content).filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }
+        return zip(ranges, ranges.dropFirst()).contains { $0.overlaps($1) }
     }
 
     private static func directory(
@@ -102,10 +122,12 @@ struct ZipFile {
     }
 
     /// The bytes of an entry, without its compression.
-    func input(_ entry: Entry) throws(ArchiveError) -> ArchiveInput? {
+    ///
+    /// - Parameter form: what the bytes are taken for; nil for what they look like.
+    func input(_ entry: Entry, as form: ArchiveInput.Form? = nil) throws(ArchiveError) -> ArchiveInput? {
         guard let content = entry.content else { return nil }
         return try ArchiveInput(
-            path, part: content, name: "\(path), \(entry.name)", form: entry.isDeflated ? .deflate : nil)
+            path, part: content, name: "\(path), \(entry.name)", form: form ?? (entry.isDeflated ? .deflate : nil))
     }
 
     /// All of an entry that is not larger; nil where it is, or is not whole.
@@ -134,6 +156,16 @@ private struct LittleEndian {
     private func value(_ start: Int, _ count: Int) -> UInt64 {
         guard start >= 0, start + count <= bytes.count else { return 0 }
         return (0..<count).reduce(0) { $0 | UInt64(bytes[start + $1]) << UInt64($1 * 8) }
+    }
+
+    /// Two numbers in the form of MS-DOS; nobody says in which zone.
+    func dosTime(_ place: Int) -> Int64 {
+        let (time, date) = (u16(place), u16(place + 2))
+        let digits = [(date >> 9) + 1980, date >> 5 & 15, date & 31, time >> 11, time >> 5 & 63, (time & 31) * 2].map {
+            $0 < 10 ? "0\($0)" : "\($0)"
+        }
+        let text = "\(digits[0])-\(digits[1])-\(digits[2])T\(digits[3]):\(digits[4]):\(digits[5])Z"
+        return HTTPDate(iso8601: text)?.secondsSinceEpoch ?? 0
     }
 
     /// What an extra field says of sizes and places beyond 4 GiB (section 4.5.3).

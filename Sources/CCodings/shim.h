@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What makes and undoes codings in zlib, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
+// What makes and undoes codings in zlib, libdeflate, brotli and zstd, by their stable interfaces. libcurl brings along the libraries that
 // it was built with, so they are looked up by name at run time: nobody needs their headers, and what is not there is not
 // asked for.
 
@@ -34,6 +34,12 @@ typedef int (*larder_zlib_start_deflating)(
 /// `crc32`.
 typedef unsigned long (*larder_zlib_checksum)(unsigned long checksum, const uint8_t *bytes, unsigned count);
 
+/// libdeflate, which does deflate in one piece and faster.
+typedef void *(*larder_libdeflate_create)(int level);
+typedef size_t (*larder_libdeflate_bound)(void *compressor, size_t size);
+typedef size_t (*larder_libdeflate_pack)(void *compressor, const void *from, size_t size, void *to, size_t room);
+typedef void (*larder_libdeflate_free)(void *compressor);
+
 typedef void *(*larder_brotli_create)(void *allocate, void *release, void *context);
 typedef int (*larder_brotli_run)(
     void *state, size_t *avail_in, const uint8_t **next_in, size_t *avail_out, uint8_t **next_out, size_t *total_out);
@@ -52,6 +58,8 @@ typedef struct {
 typedef void *(*larder_zstd_create)(void);
 typedef size_t (*larder_zstd_set)(void *context, int parameter, int value);
 typedef size_t (*larder_zstd_run)(void *context, larder_zstd_output *output, larder_zstd_input *input);
+/// `ZSTD_compressStream2`: the last is what is to become of what waits.
+typedef size_t (*larder_zstd_pack)(void *context, larder_zstd_output *output, larder_zstd_input *input, int end);
 typedef unsigned (*larder_zstd_is_error)(size_t code);
 typedef size_t (*larder_zstd_free)(void *context);
 

@@ -1,6 +1,14 @@
 #ifndef LARDER_COPENSSL_SHIM_H
 #define LARDER_COPENSSL_SHIM_H
 
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/evp.h>
+#include <openssl/x509.h>
+
+// A macro of OpenSSL's.
+static inline EVP_PKEY *larder_new_signing_key(const char *curve) {
+    return EVP_EC_gen(curve);
+}
 
 #endif

@@ -4,6 +4,7 @@ internal import Glibc
 /// What libcurl brings along to undo content codings; nil for what it does not.
 enum CodingLibrary {
     static let zlib = Zlib()
+    static let libdeflate = LibDeflate()
     static let brotli = Brotli()
     static let zstd = Zstd()
 
@@ -36,6 +37,27 @@ enum CodingLibrary {
         }
     }
 
+    /// Nobody brings it along: it is used where it is installed.
+    struct LibDeflate: Sendable {
+        let create: larder_libdeflate_create
+        let bound: larder_libdeflate_bound
+        let pack: larder_libdeflate_pack
+        let free: larder_libdeflate_free
+
+        init?() {
+            guard let library = dlopen("libdeflate.so.0", RTLD_NOW),
+                let create = dlsym(library, "libdeflate_alloc_compressor"),
+                let bound = dlsym(library, "libdeflate_gzip_compress_bound"),
+                let pack = dlsym(library, "libdeflate_gzip_compress"),
+                let free = dlsym(library, "libdeflate_free_compressor")
+            else { return nil }
+            self.create = unsafeBitCast(create, to: larder_libdeflate_create.self)
+            self.bound = unsafeBitCast(bound, to: larder_libdeflate_bound.self)
+            self.pack = unsafeBitCast(pack, to: larder_libdeflate_pack.self)
+            self.free = unsafeBitCast(free, to: larder_libdeflate_free.self)
+        }
+    }
+
     struct Brotli: Sendable {
         let create: larder_brotli_create
         let run: larder_brotli_run
@@ -56,15 +78,25 @@ enum CodingLibrary {
         let run: larder_zstd_run
         let isError: larder_zstd_is_error
         let free: larder_zstd_free
+        let createPacker: larder_zstd_create
+        let setPacker: larder_zstd_set
+        let pack: larder_zstd_pack
+        let freePacker: larder_zstd_free
 
         init?() {
             guard let create = CodingLibrary.find("ZSTD_createDStream", larder_zstd_create.self),
                 let set = CodingLibrary.find("ZSTD_DCtx_setParameter", larder_zstd_set.self),
                 let run = CodingLibrary.find("ZSTD_decompressStream", larder_zstd_run.self),
                 let isError = CodingLibrary.find("ZSTD_isError", larder_zstd_is_error.self),
-                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self)
+                let free = CodingLibrary.find("ZSTD_freeDStream", larder_zstd_free.self),
+                let createPacker = CodingLibrary.find("ZSTD_createCCtx", larder_zstd_create.self),
+                let setPacker = CodingLibrary.find("ZSTD_CCtx_setParameter", larder_zstd_set.self),
+                let pack = CodingLibrary.find("ZSTD_compressStream2", larder_zstd_pack.self),
+                let freePacker = CodingLibrary.find("ZSTD_freeCCtx", larder_zstd_free.self)
             else { return nil }
             (self.create, self.set, self.run, self.isError, self.free) = (create, set, run, isError, free)
+            (self.createPacker, self.setPacker) = (createPacker, setPacker)
+            (self.pack, self.freePacker) = (pack, freePacker)
         }
     }
 

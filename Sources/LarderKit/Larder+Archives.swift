@@ -21,6 +21,8 @@ public struct ExportOptions: Sendable {
     public var split: ByteSize?
     /// What was written is read back, and compared with what is held.
     public var isVerified = false
+    /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file is another one.
+    public var isSigned = false
     /// Told how far it is, now and then, on a thread of the export's.
     public var progress: (@Sendable (WorkProgress) -> Void)?
 
@@ -78,6 +80,9 @@ extension Larder {
         if options.split != nil, form != .warc {
             throw LarderError(.input, "only WARC is split into several files: name a \(ArchiveForm.warc.suffix)")
         }
+        if options.isSigned, form != .wacz {
+            throw LarderError(.input, "only WACZ is signed: name a \(ArchiveForm.wacz.suffix)")
+        }
         let (folder, interruption, isWanted) = (folder, Interruption(), try options.isWanted())
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
@@ -85,6 +90,9 @@ extension Larder {
             var plan = ExportPlan(site: try Self.site(site, options.visit, reader), path: path, form: form)
             plan.isWanted = isWanted
             options.fill(&plan)
+            if options.isSigned {
+                plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
+            }
             let wanted = plan
             return try archiving { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()
@@ -102,7 +110,7 @@ extension Larder {
         }
     }
 
-    /// Takes archives of others in, WARC, ARC, WACZ or HAR, as a visit of a site: their responses with their dates, scanned for
+    /// Takes archives of others in, WARC, ARC, WACZ or HAR, and folders of files, as a visit of a site: their responses with their dates, scanned for
     /// links as if they had just come, and served from then on. What an archive says is believed as far as its digests and
     /// lengths hold.
     ///
@@ -114,17 +122,24 @@ extension Larder {
     /// - Parameters:
     ///   - paths: of the archives, one after the other.
     ///   - site: the name of the site that gets the visit; nil for the first page in them.
+    ///   - base: where folders stood, or the page that was saved, where they do not say so themselves.
     /// - Returns: What was taken, refused and doubtful.
     /// - Throws: `LarderError` of kind `.input` for a file that is no archive or has no response, `.machine` when the store
     ///   fails; `.interrupted` when the task is cancelled. Then the site is as it was.
     public func takeIn(
-        _ paths: [String], into site: String? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
+        _ paths: [String], into site: String? = nil, at base: String? = nil,
+        progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> ImportReport {
         let (folder, interruption) = (folder, Interruption())
+        let url = base.flatMap { WebURL($0)?.key }
+        if let base, url?.isHTTP != true {
+            throw LarderError(.input, "\(base) is no address over http or https: name that of the folder")
+        }
         return try await Self.onThread("larder-import", onCancel: interruption.request) {
             () throws(LarderError) -> ImportReport in
             var plan = ImportPlan(folder, paths: paths)
             plan.site = site
+            plan.base = url
             plan.progress = ExportOptions.counting(progress)
             let wanted = plan
             return try archiving { () throws(ArchiveError) -> ImportReport in

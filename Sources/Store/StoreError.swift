@@ -42,6 +42,8 @@ public enum Remedy: Sendable, Equatable {
     case browser
     /// `ExportOptions.hasPrivate`.
     case privateToo
+    /// `Larder.takeIn(_:into:at:)`.
+    case folderAddress
 }
 
 /// What stopped the store: what was being done, to what, why it failed and what to try next.

@@ -2,6 +2,12 @@ internal import Glibc
 
 /// Folders as they stand on the disk.
 package enum Folder {
+    /// Whether a folder stands there, or a link to one.
+    package static func isThere(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
     /// What is in it, without order; nil when it cannot be opened, of which `errno` tells. One is open at a
     /// time.
     package static func names(in path: String) -> [[UInt8]]? {

@@ -353,11 +353,12 @@ struct CommandEntry: Sendable {
                 """
             ], run: ExportCommand.run),
         CommandEntry(
-            name: "import", operands: "FILE...", operandCount: 1...10_000,
-            summary: "take archives in as a visit of a site: WARC, ARC, WACZ, HAR",
+            name: "import", operands: "FILE|DIR...", operandCount: 1...10_000,
+            summary: "take archives and folders in as a visit of a site",
             examples: [
                 "larder import crawl.warc.gz", "larder import saved.har --site https://example.com/",
-                "larder import crawl-00000.warc.gz crawl-00001.warc.gz",
+                "larder import crawl-00000.warc.gz crawl-00001.warc.gz", "larder import mirror/",
+                "larder import build/ --url https://example.com/docs/",
             ],
             options: Option.importing,
             notes: [

@@ -470,7 +470,7 @@ extension Option {
 /// What `export` and `import` understand beside what others do.
 extension Option {
     static let archiveFormat = Option(
-        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder or zip",
+        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip or tar",
         standard: "what the name of the file says")
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
@@ -479,14 +479,21 @@ extension Option {
     static let readBack = Option(
         name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
         standard: nil)
+    static let sign = Option(
+        name: "--sign", value: nil, help: "sign a WACZ with the larder's own key, which is made at the first time",
+        standard: nil)
     static let intoSite = Option(
         name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
+    static let folderAddress = Option(
+        name: "--url", value: "URL", help: "the address that a folder or a saved page had",
+        standard: "what it says itself")
 
     static let export: [Option] = [
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
+        .sign,
         .json, .quiet, .progress,
     ]
-    static let importing: [Option] = [.store, .intoSite, .json, .quiet, .progress]
+    static let importing: [Option] = [.store, .intoSite, .folderAddress, .json, .quiet, .progress]
 }
 
 /// What `check` and `manifest` understand beside what others do.

@@ -1,3 +1,4 @@
+import Digest
 import Store
 import System
 import TestOrigin
@@ -87,5 +88,30 @@ import Web
         }
         let pages = String(decoding: try entry("pages/pages.jsonl").1, as: UTF8.self).split(separator: "\n")
         #expect(pages.count == 3)
+    }
+
+    @Test func `pages have their text, and a signature holds until something is changed`() throws {
+        let site = try HeldSite([.page("/", "<title>T</title><p>Some <b>text</b> to find"), .page("/b", "b")])
+        let key = try ArchiveKey.open(in: site.folder)
+        let report = try site.export("s.wacz", .wacz) { $0.key = key }
+        #expect(report.isVerified == true && report.signer?.count == 64)
+        let zip = try ZipFile(site.home.file("s.wacz"))
+        let pages = try #require(zip.entries.first { $0.name == "pages/pages.jsonl" })
+        let text = String(decoding: try #require(try zip.bytes(pages, atMost: 9999)), as: UTF8.self)
+        #expect(text.contains("\"text\":\"Some text to find\"") && text.contains("\"hasText\":true"))
+        #expect(try site.take([site.home.file("s.wacz")]).signers == [report.signer].compactMap { $0 })
+        #expect(try ArchiveKey.open(in: site.folder).publicKey == key.publicKey)
+
+        // A byte of the WARC, and one of what is signed: as many as before.
+        let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
+        for (mark, reason) in [("\"software\"", "its signature does not hold"), ("data.warc.gz", "does not stand for")]
+        {
+            var changed = bytes
+            let place = try #require(bytes.indices.first { bytes[$0...].starts(with: mark.utf8) })
+            changed[place + (mark == "data.warc.gz" ? 40 : 1)] ^= 0x20
+            try site.home.write(changed, to: "x.wacz")
+            let taken = try site.take([site.home.file("x.wacz")])
+            #expect(taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
+        }
     }
 }

@@ -39,7 +39,9 @@ import Web
         let export = try larder("export", origin.url("/"), home.file("out/"), "--exclude", "*.png")
         #expect(export.status == 0, "\(export)")
         #expect(export.output.contains("1 response left out by a pattern"))
-        #expect(Set(home.names(in: "out")) == ["index.html", "b.html", ".nojekyll", "~missing.txt"])
+        #expect(
+            Set(home.names(in: "out"))
+                == ["index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }
 
     @Test func `what cannot be done is said with what can`() throws {

@@ -13,6 +13,7 @@ enum ExportCommand {
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
             options.isVerified = arguments.has(.readBack)
+            options.isSigned = arguments.has(.sign)
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
             options.progress = watch.progress("Exporting")
@@ -50,6 +51,7 @@ enum ExportCommand {
         for url in report.damaged.prefix(mostShown) { lines.append("  damaged, and left out: \(url)") }
         let more = report.damaged.count - mostShown
         if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (--json lists them)") }
+        if let signer = report.signer { lines.append("Signed by the key \(signer)") }
         switch report.isVerified {
         case true?: lines.append("Read back: it has what is held")
         case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
@@ -66,9 +68,9 @@ enum ImportCommand {
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
             let progress = watch.progress("Importing")
-            let (paths, site) = (arguments.operands, arguments.text(.intoSite))
+            let (paths, site, base) = (arguments.operands, arguments.text(.intoSite), arguments.text(.folderAddress))
             let report = try await watch.during(again: arguments.again) {
-                try await larder.takeIn(paths, into: site, progress: progress)
+                try await larder.takeIn(paths, into: site, at: base, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
             return report.isComplete ? .done : .incomplete
@@ -90,6 +92,7 @@ enum ImportCommand {
         }
         lines += told(report.refused, report.refusedCount, "refused")
         lines += told(report.doubtful, report.doubtfulCount, "doubtful, and taken")
+        for signer in report.signers { lines.append("Signed by the key \(signer), and the signature holds") }
         if report.isPublished { lines.append("To look at it: \(arguments.command("serve"))") }
         return lines.joined(separator: "\n")
     }

@@ -87,6 +87,7 @@ extension Remedy {
         case .patience: Option.patience.name
         case .browser: "\(Option.browser.name) PATH"
         case .privateToo: Option.privateToo.name
+        case .folderAddress: "\(Option.folderAddress.name) URL"
         }
     }
 

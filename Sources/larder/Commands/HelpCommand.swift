@@ -184,22 +184,32 @@ struct HelpTopic: Sendable {
               larder export https://example.com/ example.wacz
               larder export https://example.com/ stick/example/
               larder import crawl.warc.gz --site https://example.com/
+              larder import build/ --url https://example.com/docs/
 
             Out
               warc   WARC 1.1, each record compressed for itself. A response, its request as far as it is known, and for a
                      body that is in the file already a revisit. --split begins another file at a size
-              wacz   WACZ 1.1.1: the WARC with an index, the list of pages and the digests of all, as ReplayWeb.page and
-                     pywb show it
+              wacz   WACZ 1.1.1: the WARC with an index, the list of pages with their text and the digests of all, as
+                     ReplayWeb.page and pywb show it. --sign signs those digests with a key of the larder's own (P-384, in
+                     signing.key of its folder): whoever knows the key knows that all of it is yours
               har    HAR 1.2, for the tools of browsers. Bodies that are no UTF-8 stand in base64
               folder A folder (DIR/) that a browser opens without a server: links are relative, names are such as every
                      file system takes, redirects to pages are pages. What pages need and is not held is listed in
-                     ~missing.txt, and led to where it was. Bodies without links stay byte for byte. Scripts that are
+                     ~missing.txt, and led to where it was; which file had which address, in ~larder.jsonl. Bodies without links stay byte for byte. Scripts that are
                      modules, or that fetch, want a server in front of it: browsers do not let files load files
               zip    The same in a zip file
+              tar    The same in a tar that zstd packs (.tar.zst)
 
             In
               WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content. The first bytes say which it is.
+              A signature of a WACZ is verified, and said: by which key, or that it does not hold.
               Records without a digest are taken as they are; a digest that does not hold is a reason to refuse.
+              Folders, and zip files and tars of them (plain, .gz, .zst): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,
+              what came and its heads; else the files), of wget and wget2 (folders named as hosts; what -K kept is what
+              came), pages that a browser or SingleFile saved (saved.html with saved_files/), and any other with --url, which
+              answers as a web server would have it answer. Links that were led to files are led to addresses again. Files
+              have the dates that they have on the disk. Links out of a folder, links to folders, and what is no file are told
+              and left.
 
             What forms hold
               Bodies stand without the content codings in which they came, which is how larder keeps them; what the

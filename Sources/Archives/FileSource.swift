@@ -1,0 +1,280 @@
+internal import Codings
+internal import Glibc
+internal import System
+
+/// A file of a folder that is taken in.
+struct SourceFile: Sendable {
+    /// From the folder on, with slashes between. What is no UTF-8 stands in percent escapes, as it does in addresses.
+    let path: String
+    let byteCount: Int64
+    /// Seconds since 1970.
+    let modified: Int64
+    /// Which one it is, for the source alone.
+    let number: Int
+}
+
+/// Files with names, on their way in: a folder, or what has packed one. It belongs to one thread.
+protocol FileSource: AnyObject {
+    /// For messages.
+    var name: String { get }
+    var files: [SourceFile] { get }
+    /// What stands in it and is not taken, with the reason.
+    var faults: [ArchiveFault] { get }
+    /// Somebody put the folder into one file, maybe with a folder around it.
+    var isPacked: Bool { get }
+    /// Hands over what is in a file until `take` says false. Gives the reason when it is not to be had whole.
+    func read(
+        _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> String?
+}
+
+extension FileSource {
+    func place(of file: SourceFile) -> String { "\(name), \(file.path)" }
+
+    /// What is in it, up to a limit.
+    func beginning(of file: SourceFile, _ limit: Int) throws(ArchiveError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        _ = try read(file) { (piece) throws(ArchiveError) in
+            bytes.append(contentsOf: piece.prefix(limit - bytes.count))
+            return bytes.count < limit
+        }
+        return bytes
+    }
+}
+
+/// Names of files as they are compared and shown.
+enum FileName {
+    /// More folders inside each other than any site has.
+    static let deepest = 64
+    static let longest = 4096
+    /// Of one folder that is taken in.
+    static let mostFiles = 1_000_000
+
+    static func text(_ bytes: some Collection<UInt8>) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        var escaped: [UInt8] = []
+        for byte in bytes {
+            if byte < 0x80 {
+                escaped.append(byte)
+            } else {
+                let digits = Array("0123456789ABCDEF".utf8)
+                escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: escaped, as: UTF8.self)
+    }
+
+    /// The name of a file in what is packed: nil where it leads out of the folder, or is none.
+    static func inside(_ bytes: [UInt8]) -> String? {
+        guard !bytes.isEmpty, bytes.count <= longest, !bytes.contains(0), bytes[0] != UInt8(ascii: "/") else {
+            return nil
+        }
+        var segments: [ArraySlice<UInt8>] = []
+        for segment in bytes.split(separator: UInt8(ascii: "/")) where !segment.elementsEqual(".".utf8) {
+            if segment.elementsEqual("..".utf8) { return nil }
+            segments.append(segment)
+        }
+        guard !segments.isEmpty, segments.count <= deepest else { return nil }
+        return text(Array(segments.joined(separator: [UInt8(ascii: "/")])))
+    }
+}
+
+/// A folder on the disk. Links out of it, links to folders, and what is neither file nor folder are told and left.
+final class DiskFolder: FileSource {
+    let name: String
+    private(set) var files: [SourceFile] = []
+    private(set) var faults: [ArchiveFault] = []
+    let isPacked = false
+    private let limits: ArchiveLimits
+    private var paths: [[UInt8]] = []
+    /// What links have to lead into.
+    private let root: [UInt8]
+
+    private static let mostFaults = 1000
+
+    init(_ path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
+        var whole = path
+        while whole.utf8.count > 1, whole.hasSuffix("/") { whole.removeLast() }
+        (name, self.limits) = (whole, limits)
+        root = try Self.resolved(Array(whole.utf8))
+        try list([])
+    }
+
+    /// A page that a browser has saved, with the folder beside it.
+    init(page path: String, _ limits: ArchiveLimits) throws(ArchiveError) {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let folder = slash.map { String(path[...$0]) } ?? "."
+        let file = String(path[(slash.map { path.utf8.index(after: $0) } ?? path.startIndex)...])
+        name = folder == "." || folder == "/" ? folder : String(folder.dropLast())
+        self.limits = limits
+        root = try Self.resolved(Array(name.utf8))
+        add(Array(file.utf8))
+        for beside in SavedPage.folders(of: file) where Self.kind(at: whole(Array(beside.utf8))) == S_IFDIR {
+            try list(Array(beside.utf8))
+        }
+    }
+
+    private static func resolved(_ path: [UInt8]) throws(ArchiveError) -> [UInt8] {
+        guard let real = realpath(characters(path), nil) else {
+            throw ArchiveError(SystemError(errno, doing: "read", FileName.text(path)))
+        }
+        defer { free(real) }
+        return real.withMemoryRebound(to: UInt8.self, capacity: strlen(real)) {
+            Array(UnsafeBufferPointer(start: $0, count: strlen(real)))
+        }
+    }
+
+    private func whole(_ below: [UInt8]) -> [UInt8] {
+        Array(name.utf8) + (below.isEmpty ? [] : [UInt8(ascii: "/")] + below)
+    }
+
+    private static func status(_ path: [UInt8]) -> stat? {
+        var found = stat()
+        return lstat(characters(path), &found) == 0 ? found : nil
+    }
+
+    /// As C takes it: names need not be UTF-8.
+    private static func characters(_ path: [UInt8]) -> [CChar] { path.map { CChar(bitPattern: $0) } + [0] }
+
+    private static func kind(at path: [UInt8]) -> mode_t? { status(path).map { $0.st_mode & S_IFMT } }
+
+    /// The order of the names is the same on every disk.
+    private func list(_ first: [UInt8]) throws(ArchiveError) {
+        var waiting = [(folder: first, depth: 0)]
+        while let (folder, depth) = waiting.popLast() {
+            let place = String(decoding: whole(folder), as: UTF8.self)
+            guard let names = Folder.names(in: place) else {
+                tell("it cannot be read: have it made readable", folder)
+                continue
+            }
+            var folders: [[UInt8]] = []
+            for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+                let below = folder.isEmpty ? name : folder + [UInt8(ascii: "/")] + name
+                if Self.kind(at: whole(below)) == S_IFDIR { folders.append(below) } else { add(below) }
+                guard files.count < FileName.mostFiles else {
+                    throw ArchiveError(
+                        .input, "\(self.name) has over \(FileName.mostFiles) files; take a part of it in")
+                }
+            }
+            guard folders.isEmpty || depth < FileName.deepest else {
+                tell("it has over \(FileName.deepest) folders in each other", folder)
+                continue
+            }
+            for below in folders.reversed() { waiting.append((below, depth + 1)) }
+        }
+    }
+
+    private func add(_ below: [UInt8]) {
+        let path = whole(below)
+        guard var found = Self.status(path) else { return tell("it cannot be read", below) }
+        if found.st_mode & S_IFMT == S_IFLNK {
+            guard let real = try? Self.resolved(path) else {
+                return tell("it is a link that leads nowhere", below)
+            }
+            guard real.starts(with: root + [UInt8(ascii: "/")]), let target = Self.status(real) else {
+                return tell("it is a link out of the folder", below)
+            }
+            found = target
+            guard found.st_mode & S_IFMT != S_IFDIR else { return tell("it is a link to a folder", below) }
+        }
+        guard found.st_mode & S_IFMT == S_IFREG else { return tell("it is no ordinary file", below) }
+        let (byteCount, onDisk) = (Int64(found.st_size), Int64(found.st_blocks) * 512)
+        guard byteCount <= Int64(limits.body) else { return tell("it is over \(limits.body) bytes", below) }
+        guard !limits.isExceeded(Int(byteCount), outOf: onDisk + 1) else {
+            return tell("it is over \(limits.factor) times what stands on the disk", below)
+        }
+        files.append(
+            SourceFile(
+                path: FileName.text(below), byteCount: byteCount, modified: Int64(found.st_mtim.tv_sec),
+                number: paths.count))
+        paths.append(below)
+    }
+
+    private func tell(_ reason: String, _ below: [UInt8]) {
+        guard faults.count < Self.mostFaults else { return }
+        faults.append(ArchiveFault(reason, at: FileName.text(whole(below))))
+    }
+
+    func read(
+        _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> String? {
+        let path = whole(paths[file.number])
+        // What was a file may be something else by now that never ends.
+        let descriptor = open(Self.characters(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
+        defer { close(descriptor) }
+        var found = stat()
+        guard fstat(descriptor, &found) == 0, found.st_mode & S_IFMT == S_IFREG else { return "it is no file any more" }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        var left = file.byteCount
+        while left > 0 {
+            let count = Glibc.read(descriptor, buffer.baseAddress, Int(min(Int64(buffer.count), left)))
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { return SystemError(errno, doing: "read", file.path).problem }
+            guard count > 0 else { return "it became shorter while it was read" }
+            left -= Int64(count)
+            guard try take(UnsafeRawBufferPointer(rebasing: buffer[..<count])) else { return nil }
+        }
+        return nil
+    }
+}
+
+/// What a zip file has.
+final class ZipFolder: FileSource {
+    let name: String
+    private(set) var files: [SourceFile] = []
+    private(set) var faults: [ArchiveFault]
+    let isPacked = true
+    private let zip: ZipFile
+    private let limits: ArchiveLimits
+    /// Of all that was read: what grows beyond bounds was made to.
+    private var made = 0
+    private var packed: Int64 = 0
+
+    init(_ zip: ZipFile, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (self.zip, self.limits, name) = (zip, limits, zip.path)
+        faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
+        guard !zip.isOverlapping else {
+            throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
+        }
+        for (number, entry) in zip.entries.enumerated() where !entry.name.hasSuffix("/") {
+            guard let path = FileName.inside(Array(entry.name.utf8)) else {
+                faults.append(ArchiveFault("its name leads out of the folder", at: "\(name), \(entry.name)"))
+                continue
+            }
+            // Those without a place are told already.
+            guard entry.content != nil else { continue }
+            guard !entry.isLink else {
+                faults.append(ArchiveFault("it is a link", at: "\(name), \(entry.name)"))
+                continue
+            }
+            files.append(
+                SourceFile(path: path, byteCount: entry.byteCount, modified: entry.modified, number: number))
+        }
+    }
+
+    func read(
+        _ file: SourceFile, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> String? {
+        let entry = zip.entries[file.number]
+        guard let input = try zip.input(entry, as: entry.isDeflated ? .deflate : .plain), let content = entry.content
+        else { return "it is not in the file" }
+        packed += Int64(content.count)
+        var (sum, count, isWanted) = (Checksum(), 0, true)
+        _ = try input.take(.max) { (piece) throws(ArchiveError) in
+            sum.update(piece)
+            count += piece.count
+            made += piece.count
+            guard count <= limits.body, !limits.isExceeded(made, outOf: packed) else { return false }
+            isWanted = try take(piece)
+            return isWanted
+        }
+        guard isWanted else { return nil }
+        if count > limits.body { return "it is over \(limits.body) bytes" }
+        if limits.isExceeded(made, outOf: packed) { return "it is over \(limits.factor) times what stands there" }
+        if let damage = input.damage { return damage }
+        return Int64(count) == entry.byteCount && sum.value == entry.checksum
+            ? nil : "its bytes are not those of its checksum"
+    }
+}

@@ -1,0 +1,459 @@
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// Which file of a folder answers for which address, and how that is known: by the list that larder wrote, by HTTrack's cache, by
+/// folders named as hosts (wget, wget2, HTTrack), by what saved pages say of themselves, or by the address that somebody gave.
+struct FolderMap {
+    enum Content {
+        case none
+        case file(SourceFile)
+        case cached(ZipFile.Entry)
+    }
+
+    struct Entry {
+        let url: WebURL
+        var content: Content
+        var status = 200
+        /// Nil where only the file tells its type.
+        var fields: HTTPFields?
+        var fetched: Int64
+        /// Links in it may have been led to files.
+        var isConverted = false
+        /// Where it stands in the folder.
+        var name: String?
+    }
+
+    private(set) var entries: [Entry] = []
+    private(set) var faults: [ArchiveFault] = []
+    /// What tools write of their own.
+    private(set) var ownCount = 0
+    private(set) var start: String?
+    /// Links are those of files wherever one has the name, and not what addresses would make of them.
+    private(set) var leadsByFiles = false
+    private(set) var cache: HTTrackCache?
+    private(set) var origins: Set<String> = []
+    private var byHref: [String: Int] = [:]
+    private var byName: [String: Int] = [:]
+
+    func entry(at href: String) -> Entry? { byHref[href].map { entries[$0] } }
+
+    func entry(named name: String) -> Entry? { byName[name].map { entries[$0] } }
+
+    /// - Parameter base: where the folder stood; nil where it says so itself.
+    init(
+        _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ limits: ArchiveLimits
+    ) throws(ArchiveError) {
+        faults = source.faults
+        var named = Self.withoutOuter(source.files, of: source)
+        if let list = named.first(where: { $0.name == FolderList.name }),
+            try readList(list.file, named, source, limits)
+        {
+            return
+        }
+        let isHTTrack = named.contains { HTTrackCache.own.contains($0.name) || $0.name.hasPrefix("hts-cache/") }
+        if isHTTrack, try readCache(named, source) { return }
+        if isPage, let file = named.first {
+            let told = SavedPage(try source.beginning(of: file.file, SavedPage.window))
+            guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
+                throw Self.withoutAddress(source, isPage: true)
+            }
+            add(page: file.file, named, SavedPage(url: url.key.href, date: told?.date))
+            return
+        }
+        if isHTTrack { takeOutOwn(&named) }
+        let hosts = Self.hosts(named, source)
+        if !hosts.isEmpty, base.map({ base in hosts.values.contains { $0.host == base.host } }) ?? true {
+            try read(hosts, named, source, base, isHTTrack: isHTTrack)
+        } else if let base {
+            // Nobody packs a folder without its name.
+            read(source.isPacked ? named : source.files.map { ($0, $0.path) }, below: base)
+        } else if try !readPages(named, source) {
+            guard let (host, port) = Self.ownHost(source) else { throw Self.withoutAddress(source, isPage: false) }
+            let origins = try Self.origins([host: port], named, source)
+            let origin = origins[host] ?? "https://\(host)\(port.map { ":\($0)" } ?? "")"
+            if let base = WebURL(origin + "/") { read(named, below: base) }
+            if origins[host] == nil { tellGuess(host, source) }
+        }
+    }
+
+    private static func withoutAddress(_ source: any FileSource, isPage: Bool) -> ArchiveError {
+        let what = isPage ? "it is no WARC, and as a page it does not say" : "nothing in it says"
+        return ArchiveError(
+            .input, "\(source.name) cannot be taken in: \(what) of which address it is; name that address",
+            remedy: .folderAddress)
+    }
+
+    private mutating func add(_ entry: Entry) {
+        if let name = entry.name { byName[name] = byName[name] ?? entries.count }
+        guard byHref[entry.url.href] == nil else {
+            let place = entry.name ?? "a list"
+            faults.append(ArchiveFault("another file has this address", url: entry.url.href, at: place))
+            return
+        }
+        byHref[entry.url.href] = entries.count
+        origins.insert(entry.url.origin)
+        entries.append(entry)
+    }
+
+    private mutating func refuse(_ reason: String, _ file: SourceFile, _ source: any FileSource) {
+        faults.append(ArchiveFault(reason, at: source.place(of: file)))
+    }
+
+    // MARK: - Names
+
+    private typealias Named = (file: SourceFile, name: String)
+
+    /// Without the folders around all of it that are no hosts: what is packed has one as a rule.
+    private static func withoutOuter(_ files: [SourceFile], of source: any FileSource) -> [Named] {
+        var outer = 0
+        while let first = files.first, outer < FileName.deepest {
+            let rest = first.path.split(separator: "/").dropFirst(outer)
+            guard rest.count > 1, let name = rest.first, FolderAddresses.host(String(name)) == nil, name != "hts-cache",
+                files.allSatisfy({
+                    let own = $0.path.split(separator: "/").dropFirst(outer)
+                    return own.count > 1 && own.first == name
+                })
+            else { break }
+            outer += 1
+        }
+        guard outer > 0 else { return files.map { ($0, $0.path) } }
+        return files.map { ($0, $0.path.split(separator: "/").dropFirst(outer).joined(separator: "/")) }
+    }
+
+    private static func eachLine(
+        of file: SourceFile, _ source: any FileSource, _ limits: ArchiveLimits,
+        _ take: (ArraySlice<UInt8>) -> Bool
+    ) throws(ArchiveError) {
+        var rest: [UInt8] = []
+        var isWanted = true
+        _ = try source.read(file) { (piece) throws(ArchiveError) in
+            rest.append(contentsOf: piece)
+            var start = 0
+            while isWanted, let end = rest[start...].firstIndex(of: 0x0A) {
+                isWanted = take(rest[start..<end])
+                start = end + 1
+            }
+            rest.removeSubrange(..<start)
+            return isWanted && rest.count <= limits.line
+        }
+        if isWanted, !rest.isEmpty { _ = take(rest[...]) }
+    }
+
+    // MARK: - What larder wrote
+
+    private static let ofLarder: Set<String> = [FolderList.name, ".nojekyll", FolderWriter.missingList]
+
+    private mutating func readList(
+        _ list: SourceFile, _ named: [Named], _ source: any FileSource, _ limits: ArchiveLimits
+    ) throws(ArchiveError) -> Bool {
+        let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
+        var (isHead, isList, taken) = (true, true, Self.ofLarder)
+        var map = self
+        try Self.eachLine(of: list, source, limits) { line in
+            if isHead {
+                isHead = false
+                map.start = FolderList.start(line)
+                isList = map.start != nil
+                return isList
+            }
+            guard map.entries.count < FileName.mostFiles else { return false }
+            guard let line = FolderList.line(line), let url = WebURL(line.url), url.isHTTP else {
+                map.faults.append(ArchiveFault("a line of it is none of larder's", at: source.place(of: list)))
+                return map.faults.count < ImportReport.mostFaults
+            }
+            var fields = HTTPFields()
+            if let type = line.type { fields.append("Content-Type", type) }
+            if let location = line.location { fields.append("Location", location) }
+            fields = HTTPFields(block: Array(fields.block.utf8).span)
+            var entry = Entry(
+                url: url.key, content: .none, status: line.status, fields: fields, fetched: line.fetched,
+                isConverted: true, name: line.file)
+            if let name = line.file {
+                taken.insert(name)
+                guard let file = files[name] else {
+                    map.faults.append(ArchiveFault("\(name) is not in the folder", url: line.url, at: source.name))
+                    return true
+                }
+                if line.status == 200 { entry.content = .file(file) }
+            }
+            map.add(entry)
+            return true
+        }
+        guard isList else { return false }
+        self = map
+        leadsByFiles = true
+        for (file, name) in named where !taken.contains(name) { refuse("larder's list does not have it", file, source) }
+        ownCount = named.count { Self.ofLarder.contains($0.name) }
+        return true
+    }
+
+    // MARK: - HTTrack
+
+    private mutating func readCache(
+        _ named: [Named], _ source: any FileSource
+    ) throws(ArchiveError) -> Bool {
+        let files = Dictionary(named.map { ($0.name, $0.file) }, uniquingKeysWith: { first, _ in first })
+        // Where it is damaged, the files are there.
+        if let packed = files[HTTrackCache.name], let cache = try? HTTrackCache(packed, of: source) {
+            let items = try cache.items()
+            for item in items {
+                // What comes twice is told once: it moved while it was mirrored.
+                guard byHref[item.url.href] == nil else { continue }
+                var entry = Entry(
+                    url: item.url, content: .none, status: item.status, fields: item.fields, fetched: packed.modified,
+                    name: item.file)
+                if let body = item.body {
+                    entry.content = .cached(body)
+                } else if item.status == 200 {
+                    guard let file = item.file.flatMap({ files[$0] }) else {
+                        faults.append(
+                            ArchiveFault(
+                                "its file is not in the folder", url: item.url.href, at: source.place(of: packed)))
+                        continue
+                    }
+                    entry.content = .file(file)
+                }
+                add(entry)
+            }
+            start = (entries.first { $0.status == 200 && $0.url.path != "/robots.txt" } ?? entries.first)?.url.href
+            self.cache = cache
+            ownCount = named.count { $0.name.hasPrefix("hts-cache/") || HTTrackCache.own.contains($0.name) }
+            return !entries.isEmpty
+        }
+        guard let list = files[HTTrackCache.list] else { return false }
+        var map = self
+        try Self.eachLine(of: list, source, ArchiveLimits()) { line in
+            guard let (url, type, listed) = HTTrackCache.listed(line) else { return true }
+            // The list has names from where HTTrack was started.
+            var name = listed[...]
+            while files[String(name)] == nil, let slash = name.firstIndex(of: "/") {
+                name = name[name.index(after: slash)...]
+            }
+            guard let file = files[String(name)] else { return true }
+            var fields = HTTPFields()
+            if !type.isEmpty { fields.append("Content-Type", type) }
+            map.add(
+                Entry(
+                    url: url, content: .file(file), fields: fields, fetched: file.modified, isConverted: true,
+                    name: String(name)))
+            return true
+        }
+        guard !map.entries.isEmpty else { return false }
+        self = map
+        leadsByFiles = true
+        start = entries.first?.url.href
+        return true
+    }
+
+    private mutating func takeOutOwn(_ named: inout [Named]) {
+        let all = named.count
+        named.removeAll {
+            $0.name.hasPrefix("hts-cache/") || HTTrackCache.own.contains($0.name) || $0.name == "index.html"
+        }
+        ownCount = all - named.count
+    }
+
+    // MARK: - Folders named as hosts
+
+    private struct Host {
+        let host: String
+        let port: Int?
+        /// Where the tool was told to tell protocols apart.
+        let scheme: String?
+    }
+
+    /// By the folders' names; none where pages stand beside them, which some site's own folder has.
+    private static func hosts(_ named: [Named], _ source: any FileSource) -> [String: Host] {
+        var hosts: [String: Host] = [:]
+        for (_, name) in named {
+            let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
+            if parts.count == 1, SavedPage.isPage(name) { return [:] }
+            if parts.count == 3, parts[0] == "http" || parts[0] == "https",
+                let (host, port) = FolderAddresses.host(parts[1])
+            {
+                hosts["\(parts[0])/\(parts[1])"] = Host(host: host, port: port, scheme: parts[0])
+            } else if parts.count > 1, hosts[parts[0]] == nil, let (host, port) = FolderAddresses.host(parts[0]) {
+                hosts[parts[0]] = Host(host: host, port: port, scheme: nil)
+            }
+        }
+        return hosts
+    }
+
+    private static func ownHost(_ source: any FileSource) -> (host: String, port: Int?)? {
+        guard !source.isPacked else { return nil }
+        return source.name.split(separator: "/").last.flatMap { FolderAddresses.host(String($0)) }
+    }
+
+    /// What addresses in pages say of hosts: their protocols, and the ports that wget2 leaves out.
+    private static func origins(
+        _ hosts: [String: Int?], _ named: [Named], _ source: any FileSource
+    ) throws(ArchiveError) -> [String: String] {
+        var counts: [String: [String: Int]] = [:]
+        var left = mostAsked
+        for (file, name) in named where SavedPage.isPage(name) && left > 0 {
+            left -= 1
+            let text = String(decoding: try source.beginning(of: file, askedByteCount), as: UTF8.self)
+            var rest = text[...]
+            while let mark = rest.range(of: "://") {
+                let before = rest[..<mark.lowerBound].suffix(5)
+                let scheme = before.hasSuffix("https") ? "https" : before.hasSuffix("http") ? "http" : nil
+                rest = rest[mark.upperBound...]
+                let authority = rest.prefix { $0.isLetter || $0.isNumber || ".-:[]".contains($0) }
+                guard let scheme, let url = WebURL("\(scheme)://\(authority)/"), let port = hosts[url.host],
+                    port == nil || port == url.port
+                else { continue }
+                counts[url.host, default: [:]][url.origin, default: 0] += 1
+            }
+        }
+        return counts.compactMapValues { origins in
+            origins.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key
+        }
+    }
+
+    private static let mostAsked = 64
+    private static let askedByteCount = 64 << 10
+
+    private mutating func tellGuess(_ host: String, _ source: any FileSource) {
+        faults.append(
+            ArchiveFault(
+                "nothing says whether \(host) was asked over http or https: https is taken", at: source.name, .doubtful)
+        )
+    }
+
+    private mutating func read(
+        _ hosts: [String: Host], _ named: [Named], _ source: any FileSource, _ base: WebURL?, isHTTrack: Bool
+    ) throws(ArchiveError) {
+        let asked = Dictionary(hosts.values.map { ($0.host, $0.port) }, uniquingKeysWith: { first, _ in first })
+        let known = try Self.origins(asked, named, source)
+        var origins: [String: String] = [:]
+        for (folder, host) in hosts.sorted(by: { $0.key < $1.key }) {
+            let authority = "\(host.host)\(host.port.map { ":\($0)" } ?? "")"
+            if let scheme = host.scheme {
+                origins[folder] = "\(scheme)://\(authority)"
+            } else if let base, base.host == host.host {
+                origins[folder] = base.origin
+            } else if let origin = known[host.host] {
+                origins[folder] = origin
+            } else {
+                origins[folder] = host.port == nil ? "https://\(authority)" : "http://\(authority)"
+                tellGuess(authority, source)
+            }
+        }
+        var below: [String: [Named]] = [:]
+        for (file, name) in named {
+            let parts = name.split(separator: "/", maxSplits: 2).map(String.init)
+            let folder = [parts.prefix(2).joined(separator: "/"), parts[0]].first { origins[$0] != nil }
+            guard let folder else {
+                refuse("it stands in no folder of a host", file, source)
+                continue
+            }
+            below[folder, default: []].append((file, name))
+        }
+        let first = below.max { ($0.value.count, $1.key) < ($1.value.count, $0.key) }?.key
+        for (folder, files) in below.sorted(by: {
+            ($0.key == first ? 0 : 1, $0.key) < ($1.key == first ? 0 : 1, $1.key)
+        }) {
+            guard let origin = origins[folder].flatMap({ WebURL($0 + "/") }) else { continue }
+            try read(files, below: origin, folder + "/", saysOwn: isHTTrack ? source : nil)
+        }
+        start = base?.href ?? first.flatMap { origins[$0] }.map { $0 + "/" }
+        if let start, byHref[start] == nil { self.start = entries.first?.url.href }
+    }
+
+    // MARK: - Below an address
+
+    private mutating func read(_ named: [Named], below base: WebURL) {
+        try? read(named, below: base, "", saysOwn: nil)
+        start = byHref[base.key.href] == nil ? entries.first?.url.href ?? base.key.href : base.key.href
+    }
+
+    /// - Parameters:
+    ///   - folder: which of the names' beginning is no part of the address.
+    ///   - saysOwn: pages say their own addresses.
+    private mutating func read(
+        _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
+    ) throws(ArchiveError) {
+        let addresses = FolderAddresses(names: named.lazy.map { String($0.name.dropFirst(folder.count)) })
+        let path = base.path.utf8.lastIndex(of: UInt8(ascii: "/")).map { base.path[..<$0] } ?? ""
+        var pristine: [String: SourceFile] = [:]
+        let names = Set(named.lazy.map(\.name))
+        for (file, name) in named {
+            if let stem = Self.pristine(name, among: names) { pristine[stem] = file }
+        }
+        for (file, name) in named where Self.pristine(name, among: names) == nil {
+            // wget -K keeps what came, under the name that it had first.
+            let kept = Self.kept(name).first { pristine[$0] != nil }
+            let target = addresses.target(of: String((kept ?? name).dropFirst(folder.count)))
+            var url = WebURL(base.origin + path + target)
+            var fetched = file.modified
+            if let source, SavedPage.isPage(name), let own = SavedPage(try source.beginning(of: file, SavedPage.window))
+            {
+                // It has no protocol of its own.
+                url = WebURL(own.url).flatMap { WebURL(base.scheme + $0.href.dropFirst($0.scheme.count)) } ?? url
+                fetched = own.date ?? fetched
+            }
+            guard let url else {
+                faults.append(ArchiveFault("its name is no part of an address", at: file.path))
+                continue
+            }
+            let body = kept.flatMap { pristine[$0] } ?? file
+            add(
+                Entry(
+                    url: url.key, content: .file(body),
+                    fetched: body.modified == file.modified ? fetched : body.modified,
+                    isConverted: kept == nil, name: name))
+        }
+    }
+
+    /// Under which names wget kept what became this file: `page.html` was `page`, or the same.
+    private static func kept(_ name: String) -> [String] {
+        [name] + [".html", ".css"].compactMap { name.hasSuffix($0) ? String(name.dropLast($0.count)) : nil }
+    }
+
+    /// Of which name a file is the one that came, where the other is there: `page.orig`, and what wget makes of style sheets.
+    private static func pristine(_ name: String, among names: Set<String>) -> String? {
+        guard name.hasSuffix("orig") else { return nil }
+        let stems = [name.hasSuffix(".orig") ? String(name.dropLast(5)) : nil, String(name.dropLast(4))]
+        return stems.compactMap { $0 }.first { stem in
+            names.contains(stem) || names.contains(stem + ".html") || names.contains(stem + ".css")
+        }
+    }
+
+    // MARK: - Saved pages
+
+    /// Every page that says from where it is, with the folder that its browser put beside it.
+    private mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
+        var left = Self.mostSaved
+        for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
+            left -= 1
+            if let page = SavedPage(try source.beginning(of: file, SavedPage.window)) { add(page: file, named, page) }
+        }
+        guard !entries.isEmpty else { return false }
+        for (file, name) in named where byName[name] == nil {
+            refuse("no page says of which address it is", file, source)
+        }
+        return true
+    }
+
+    private static let mostSaved = 10_000
+
+    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its own.
+    private mutating func add(page: SourceFile, _ named: [Named], _ saved: SavedPage) {
+        guard let url = WebURL(saved.url), let own = named.first(where: { $0.file.number == page.number })?.name else {
+            return
+        }
+        let fetched = saved.date ?? page.modified
+        start = start ?? url.href
+        add(Entry(url: url.key, content: .file(page), fetched: fetched, name: own))
+        let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
+        let folders = SavedPage.folders(of: String(own[slash...])).map { own[..<slash] + $0 + "/" }
+        let addresses = FolderAddresses(names: [])
+        for (file, name) in named where byName[name] == nil && folders.contains(where: { name.hasPrefix($0) }) {
+            let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
+            guard let target = WebURL("./" + reference, base: url) else { continue }
+            add(Entry(url: target.key, content: .file(file), fetched: fetched, name: name))
+        }
+    }
+}

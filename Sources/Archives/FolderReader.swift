@@ -1,0 +1,215 @@
+internal import Markup
+internal import Store
+internal import System
+internal import Web
+
+/// Reads a folder of files as an archive: each file becomes an answer at the address that it had, and links that were led to files
+/// are led to addresses again.
+final class FolderReader: ArchiveReader {
+    private let source: any FileSource
+    private let map: FolderMap
+    private let keeping: BodyKeeping
+    private let limits: ArchiveLimits
+    private let scanner = LinkScanner()
+    private var faults: ArraySlice<ArchiveFault>
+    private var own: Int
+    private var at = 0
+    /// Addresses of the folder's origins to which links lead, and of which no file has the name.
+    private var wanted: Set<String> = []
+    private var others: ArraySlice<String>?
+    private var loose: [String: Int] = [:]
+
+    private static let mostWanted = 200_000
+
+    init(
+        _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ keeping: BodyKeeping, _ limits: ArchiveLimits
+    ) throws(ArchiveError) {
+        (self.source, self.keeping, self.limits) = (source, keeping, limits)
+        map = try FolderMap(source, base: base, isPage: isPage, limits)
+        faults = map.faults[...]
+        own = map.ownCount
+    }
+
+    var start: String? { map.start }
+
+    func next() throws(ArchiveError) -> ArchivedItem? {
+        if let fault = faults.popFirst() { return .fault(fault) }
+        if own > 0 {
+            own -= 1
+            return .other
+        }
+        if at < map.entries.count {
+            defer { at += 1 }
+            return try item(map.entries[at], at: map.entries[at].url)
+        }
+        if others == nil {
+            for (number, entry) in map.entries.enumerated() { loose[Self.loose(entry.url)] = number }
+            others = wanted.sorted()[...]
+        }
+        while let href = others?.popFirst() {
+            if let url = WebURL(href), let item = try other(url) { return item }
+        }
+        return nil
+    }
+
+    // MARK: - Answers
+
+    private func item(_ entry: FolderMap.Entry, at url: WebURL) throws(ArchiveError) -> ArchivedItem {
+        var response = ArchivedResponse(
+            url: url.href, status: entry.status, fields: entry.fields ?? HTTPFields(), body: nil,
+            fetched: max(0, HTTPDate(secondsSinceEpoch: entry.fetched).secondsSinceEpoch))
+        let spool = BodySpool(keeping)
+        var beginning: [UInt8] = []
+        // What may have links is looked at whole, the rest goes through.
+        var whole: [UInt8]? = []
+        let reason = try read(entry) { (piece) throws(ArchiveError) in
+            if beginning.count < SavedPage.window { beginning += piece.prefix(SavedPage.window - beginning.count) }
+            if whole != nil, spool.byteCount == 0 { whole?.append(contentsOf: piece) } else { try spool.take(piece) }
+            if let bytes = whole, bytes.count > BodyReading.byteLimit {
+                whole = nil
+                try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
+            }
+            return true
+        }
+        if let reason { return .fault(ArchiveFault(reason, url: url.href, at: place(of: entry))) }
+        if case .none = entry.content { return .response(response) }
+        if response.fields["Content-Type"] == nil {
+            response.fields.append("Content-Type", FileTypes.type(of: url, file: entry.name, beginning: beginning))
+        }
+        if var bytes = whole {
+            if !BodyFormat.isOpaque(response.fields.contentType) { read(&bytes, of: url, entry, &response.fields) }
+            try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
+        }
+        response.body = try spool.finish()
+        return .response(response)
+    }
+
+    private func place(of entry: FolderMap.Entry) -> String {
+        switch entry.content {
+        case .file(let file): source.place(of: file)
+        case .cached, .none: "\(source.name), \(HTTrackCache.name)"
+        }
+    }
+
+    /// Gives the reason where it is not to be had.
+    private func read(
+        _ entry: FolderMap.Entry, _ take: (UnsafeRawBufferPointer) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> String? {
+        switch entry.content {
+        case .none: return nil
+        case .file(let file): return try source.read(file, take)
+        case .cached(let packed):
+            guard let input = try map.cache?.input(packed), let content = packed.content else {
+                return "it is not in the cache"
+            }
+            var count = 0
+            _ = try input.take(.max) { (piece) throws(ArchiveError) in
+                count += piece.count
+                guard !limits.isExceeded(count, outOf: Int64(content.count)) else { return false }
+                return try take(piece)
+            }
+            return input.damage ?? (Int64(count) == packed.byteCount ? nil : "the cache has not all of it")
+        }
+    }
+
+    // MARK: - Links
+
+    /// Leads links to addresses again, notes which addresses are wanted beside, and says the character set where
+    /// the file came without one that its server had told.
+    private func read(_ bytes: inout [UInt8], of url: WebURL, _ entry: FolderMap.Entry, _ fields: inout HTTPFields) {
+        sayCharset(bytes, &fields)
+        let reading = scanner.read(bytes.span, of: url, as: fields.contentType)
+        let table = reading.table
+        guard !table.occurrences.isEmpty else { return }
+        let base = table.base.flatMap { WebURL($0, base: url) } ?? url
+        let file = entry.name.flatMap {
+            WebURL(Self.folder + FolderAddresses(names: []).target(of: $0, keepsIndex: true))
+        }
+        let fileBase = table.base.flatMap { WebURL($0, base: file) } ?? file
+        var isChanged = false
+        let source = table.source(of: bytes.span) ?? bytes
+        let patch = Patch(source.span, table) { occurrence, reference in
+            let flags = occurrence.flags
+            guard occurrence.kind != .base, !flags.contains(.isFragment), !flags.contains(.hasCodebase) else {
+                return nil
+            }
+            let target = WebURL(
+                utf8: reference, base: flags.contains(.ignoresBase) ? url : base, queryEncoding: table.encoding)
+            let isKnown = target.map { map.entry(at: $0.key.href) != nil } ?? false
+            if entry.isConverted, map.leadsByFiles || !isKnown, !flags.contains(.isGuess),
+                let led = lead(reference, flags.contains(.ignoresBase) ? file : fileBase)
+            {
+                let end = led.fragment.map { "#" + $0 } ?? ""
+                let text = (led.url.origin == url.origin && table.base == nil ? led.url.target : led.url.href) + end
+                if target?.href != led.url.href + end {
+                    isChanged = true
+                    return text
+                }
+            }
+            if let target, !isKnown { want(target) }
+            return nil
+        }
+        guard isChanged else { return }
+        bytes = patch.applied(to: source)
+        if table.isTranscoded, let type = fields.contentType {
+            fields.set("Content-Type", "\(type.essence); charset=utf-8")
+        }
+    }
+
+    /// Stands for the folder while names are resolved; it never leaves this file.
+    private static let folder = "http://folder.invalid"
+
+    /// The address of the file to which a reference leads from a place in the folder.
+    private func lead(_ reference: Span<UInt8>, _ base: WebURL?) -> (url: WebURL, fragment: String?)? {
+        guard let base, let target = WebURL(utf8: reference, base: base), target.origin == Self.folder,
+            reference.count > 0, reference[0] != UInt8(ascii: "/")
+        else { return nil }
+        func decoded(_ text: String) -> String { FileName.text([UInt8](percentDecoding: Array(text.utf8).span)) }
+        let path = decoded(String(target.path.dropFirst()))
+        let names = [target.query.map { "\(path)?\(decoded($0))" }, path].compactMap { $0 }
+        for name in names {
+            if let found = map.entry(named: name) { return (found.url, target.fragment) }
+        }
+        return nil
+    }
+
+    private func want(_ target: WebURL) {
+        guard wanted.count < Self.mostWanted, target.isHTTP, map.origins.contains(target.origin) else { return }
+        wanted.insert(target.key.href)
+    }
+
+    private func sayCharset(_ bytes: [UInt8], _ fields: inout HTTPFields) {
+        guard let type = fields.contentType, type.charset == nil, ["text/html", "text/plain"].contains(type.essence),
+            bytes.contains(where: { $0 >= 0x80 }), String(validating: bytes, as: UTF8.self) != nil
+        else { return }
+        let head = String(decoding: bytes.prefix(SavedPage.window), as: UTF8.self).lowercased()
+        if head[...].range(of: "charset") == nil { fields.set("Content-Type", "\(type.essence); charset=utf-8") }
+    }
+
+    // MARK: - Other addresses of the same
+
+    /// What a web server would answer where no file has just this name: the page of a folder, the folder's own address, a page
+    /// without its suffix, or the same with other escapes.
+    private func other(_ url: WebURL) throws(ArchiveError) -> ArchivedItem? {
+        let (path, query) = (url.path, url.query.map { "?" + $0 } ?? "")
+        if let folder = map.entry(at: "\(url.origin)\(path)/"), query.isEmpty {
+            var redirect = ArchivedResponse(
+                url: url.href, status: 301, fields: HTTPFields(), body: nil, fetched: max(0, folder.fetched))
+            redirect.fields.append("Location", folder.url.target)
+            return .response(redirect)
+        }
+        let hrefs = [
+            path.hasSuffix("/index.html") ? "\(url.origin)\(path.dropLast(10))" : nil,
+            path.hasSuffix("/") ? "\(url.origin)\(path)index.html" : nil, "\(url.origin)\(path).html\(query)",
+        ]
+        for case let href? in hrefs {
+            if let entry = map.entry(at: href) { return try item(entry, at: url) }
+        }
+        return try loose[Self.loose(url)].map { (number) throws(ArchiveError) in try item(map.entries[number], at: url)
+        }
+    }
+
+    private static func loose(_ url: WebURL) -> String {
+        FileName.text([UInt8](percentDecoding: Array(url.href.utf8).span))
+    }
+}

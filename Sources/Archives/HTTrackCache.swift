@@ -1,0 +1,97 @@
+internal import Glibc
+internal import System
+internal import Web
+
+/// What HTTrack keeps of a mirror beside its files: the heads of the responses, and the bodies that it changed for the files,
+/// as they came. It belongs to one thread.
+final class HTTrackCache {
+    struct Item {
+        let url: WebURL
+        let status: Int
+        let fields: HTTPFields
+        /// In the cache; else the response's file has what came.
+        let body: ZipFile.Entry?
+        /// From the mirror's folder on.
+        let file: String?
+    }
+
+    static let name = "hts-cache/new.zip"
+    static let list = "hts-cache/new.txt"
+    /// What it writes of its own into the folder of a mirror.
+    static let own: Set<String> = ["hts-log.txt", "backblue.gif", "fade.gif", "hts-in_progress.lock", "cookies.txt"]
+
+    private let zip: ZipFile
+    /// Has a copy of it: the folder may be packed.
+    private let folder: String
+
+    init(_ file: SourceFile, of source: any FileSource) throws(ArchiveError) {
+        folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try Folder.makeTemporary(named: "larder-import")
+        }
+        do throws(ArchiveError) {
+            let path = "\(folder)/new.zip"
+            let copy = try ArchiveOutput(path)
+            let reason = try source.read(file) { (piece) throws(ArchiveError) in
+                try copy.write(piece)
+                return true
+            }
+            if let reason { throw ArchiveError(.input, "\(source.place(of: file)) cannot be read: \(reason)") }
+            _ = try copy.finish()
+            zip = try ZipFile(path)
+        } catch {
+            Folder.remove(folder)
+            throw error
+        }
+    }
+
+    deinit { Folder.remove(folder) }
+
+    func items() throws(ArchiveError) -> [Item] {
+        let file = try ArchiveError.wrapping { [path = zip.path] () throws(SystemError) in
+            try File(path, O_RDONLY, doing: "read")
+        }
+        var items: [Item] = []
+        for entry in zip.entries {
+            let head = try ArchiveError.wrapping { () throws(SystemError) in
+                try file.read(from: entry.extra.lowerBound, byteCount: entry.extra.count)
+            }
+            if let item = Self.item(entry, head) { items.append(item) }
+        }
+        return items
+    }
+
+    /// The head of a response stands where other zip files have numbers of their own.
+    private static func item(_ entry: ZipFile.Entry, _ head: [UInt8]) -> Item? {
+        guard head.starts(with: "HTTP/".utf8), let url = WebURL(entry.name), url.isHTTP else { return nil }
+        let end = head.firstIndex(of: 0x0A).map { $0 + 1 } ?? head.count
+        let all = HTTPFields(block: Array(head[end...]).span, isReceived: true)
+        guard let status = all["X-StatusCode"].flatMap({ Int($0) }), (100...999).contains(status) else { return nil }
+        var fields = HTTPFields()
+        for field in all.list where !field.name.lowercased().hasPrefix("x-") {
+            let (name, value) = (field.name, field.value)
+            let charset = all["X-Charset"].flatMap { $0.isEmpty || value.contains("charset") ? nil : $0 }
+            let isType = name.lowercased() == "content-type"
+            fields.append(name, isType ? charset.map { "\(value); charset=\($0)" } ?? value : value)
+        }
+        let isCached = all["X-In-Cache"] == "1"
+        return Item(
+            url: url.key, status: status, fields: fields, body: isCached ? entry : nil,
+            file: all["X-Save"].map { FileName.text(Array($0.utf8)) })
+    }
+
+    func input(_ entry: ZipFile.Entry) throws(ArchiveError) -> ArchiveInput? {
+        try zip.input(entry, as: entry.isDeflated ? .deflate : .plain)
+    }
+
+    // MARK: - Without it
+
+    /// An address and its file, as a line of the list says it; the file's name may begin with folders above the mirror's.
+    static func listed(_ line: ArraySlice<UInt8>) -> (url: WebURL, type: String, file: String)? {
+        let columns = line.split(separator: 0x09, omittingEmptySubsequences: false)
+        guard columns.count >= 9, columns[3].elementsEqual("200".utf8),
+            let url = WebURL(String(decoding: columns[7], as: UTF8.self)), url.isHTTP
+        else { return nil }
+        let file = FileName.text([UInt8](percentDecoding: Array(columns[8]).span))
+        return (url.key, String(decoding: columns[5], as: UTF8.self), file)
+    }
+}

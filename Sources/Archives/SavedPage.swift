@@ -1,0 +1,101 @@
+internal import Web
+
+/// What a page says of itself that a browser or a mirror tool has saved: from where it is, and when it came.
+struct SavedPage: Equatable {
+    var url: String
+    /// Seconds since 1970; nil where it says nothing.
+    var date: Int64?
+
+    /// How much of a page is looked at.
+    static let window = 4096
+
+    /// Folders that browsers put beside a page of this name, for what it needs.
+    static func folders(of file: String) -> [String] {
+        guard let stem = stem(of: file) else { return [] }
+        return ["\(stem)_files", "\(stem).files", "\(stem)_Dateien", "\(stem)_fichiers", "\(stem)_archivos"]
+    }
+
+    private static func stem(of file: String) -> Substring? {
+        let name = file.lowercased()
+        return [".html", ".htm", ".xhtml"].first(where: name.hasSuffix).map { file.dropLast($0.count) }
+    }
+
+    /// Whether names of pages end so.
+    static func isPage(_ file: String) -> Bool { stem(of: file) != nil }
+
+    /// Reads the comments that browsers (`saved from url`), SingleFile and HTTrack put into the beginning of a page.
+    init?(_ beginning: [UInt8]) {
+        let text = String(decoding: beginning.prefix(Self.window), as: UTF8.self)
+        var rest = text[...]
+        while let start = rest.range(of: "<!--") {
+            rest = rest[start.upperBound...]
+            guard let end = rest.range(of: "-->") else { return nil }
+            if let found = Self(comment: rest[..<end.lowerBound]) {
+                self = found
+                return
+            }
+            rest = rest[end.upperBound...]
+        }
+        return nil
+    }
+
+    private init?(comment: Substring) {
+        let comment = comment.trimmed
+        if comment.hasPrefix("saved from url=("), let end = comment.firstIndex(of: ")") {
+            // Behind the length, which differs from tool to tool in what it counts.
+            self.init(address: comment[comment.index(after: end)...], date: nil)
+        } else if comment.hasPrefix("Page saved with SingleFile") {
+            var (url, date): (Substring?, Int64?) = (nil, nil)
+            for line in comment.split(whereSeparator: \.isNewline).map(\.trimmed) {
+                if line.hasPrefix("url:") { url = line.dropFirst(4) }
+                if line.hasPrefix("saved date:") { date = Self.date(line.dropFirst(11)) }
+            }
+            guard let url else { return nil }
+            self.init(address: url, date: date)
+        } else if comment.hasPrefix("Mirrored from "), let end = comment.range(of: " by HTTrack Website Copier") {
+            let date = comment.lastIndex(of: "]").flatMap {
+                Self.date(comment[comment.index(after: $0)...].dropFirst())
+            }
+            let address = comment[..<end.lowerBound].dropFirst(14)
+            // Over http it says nothing of it.
+            self.init(address: address.range(of: "://") == nil ? "http://\(address)" : address, date: date)
+        } else {
+            return nil
+        }
+    }
+
+    private init?(address: Substring, date: Int64?) {
+        guard let url = WebURL(String(address.trimmed)), url.isHTTP else { return nil }
+        self.init(url: url.key.href, date: date)
+    }
+
+    init(url: String, date: Int64?) {
+        (self.url, self.date) = (url, date)
+    }
+
+    private static func date(_ text: Substring) -> Int64? {
+        // Behind it browsers write the zone's name in brackets.
+        HTTPDate(String(text.prefix { $0 != "(" }.trimmed)).map(\.secondsSinceEpoch)
+    }
+}
+
+extension Substring {
+    fileprivate var trimmed: Substring {
+        var text = self
+        while let first = text.first, first.isWhitespace { text.removeFirst() }
+        while let last = text.last, last.isWhitespace { text.removeLast() }
+        return text
+    }
+
+    /// Where another text begins in this one first.
+    func range(of text: String) -> Range<Index>? {
+        let (own, other) = (utf8, Array(text.utf8))
+        guard let first = other.first else { return nil }
+        var at = own.startIndex
+        while let place = own[at...].firstIndex(of: first) {
+            if own[place...].starts(with: other) { return place..<own.index(place, offsetBy: other.count) }
+            at = own.index(after: place)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,275 @@
+import Glibc
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct FolderReaderTests {
+    // MARK: - Names
+
+    @Test(arguments: [
+        ("index.html", "/"), ("a/index.html", "/a/"), ("a b.html", "/a%20b.html"), ("café.html", "/caf%C3%A9.html"),
+        ("i@2x.png", "/i@2x.png"), ("p%41.html", "/p%2541.html"), ("100%", "/100%25"), ("x#y", "/x%23y"),
+        ("a\\b", "/a%5Cb"), ("list.php.html", "/list.php"), ("%2e%2e", "/%252e%252e"),
+    ])
+    func `a name of a site's own folder is a path`(name: String, target: String) {
+        #expect(FolderAddresses(names: ["index.html", "i@2x.png"]).target(of: name) == target)
+    }
+
+    @Test(arguments: [
+        ("page?q=1&r=2", "/page?q=1&r=2"), ("page?q=1.html", "/page?q=1"), ("s.css?v=1.css", "/s.css?v=1"),
+        ("s.css%3Fv=1.css", "/s.css?v=1"), ("page@q=1&r=2.html", "/page?q=1&r=2"), ("go?to=%2Fa%2Fb", "/go?to=/a/b"),
+        ("index.html?x=1", "/?x=1"), ("caf%C3%A9.html", "/caf%C3%A9.html"), ("i@2x.png", "/i@2x.png"),
+    ])
+    func `a name of a mirror has the query in it`(name: String, target: String) {
+        #expect(FolderAddresses(names: ["page?q=1"]).target(of: name) == target)
+    }
+
+    @Test(
+        arguments: [
+            ("example.com", "example.com", nil), ("127.0.0.1:8080", "127.0.0.1", 8080),
+            ("Example.com+81", "example.com", 81),
+            ("127.0.0.1_8931", "127.0.0.1", 8931), ("localhost", "localhost", nil), ("node.js", nil, nil),
+            ("docs", nil, nil),
+            ("index.html", nil, nil), (".git", nil, nil), ("a.b/c", nil, nil), ("v1.2", nil, nil),
+        ] as [(String, String?, Int?)])
+    func `a folder is named as a host, or not`(name: String, host: String?, port: Int?) {
+        let found = FolderAddresses.host(name)
+        #expect(found?.host == host && found?.port == port)
+    }
+
+    @Test(
+        arguments: [
+            ("<!-- saved from url=(0023)https://example.com/a?b -->", "https://example.com/a?b", nil),
+            (
+                "<!DOCTYPE html> <html><!--\n Page saved with SingleFile \n url: https://example.com/ \n saved date: Sun Nov 22 2026 10:00:00 GMT+0100 (CET)\n-->",
+                "https://example.com/", 1_795_338_000
+            ),
+            (
+                "<html>\n<!-- Mirrored from example.com/a/ by HTTrack Website Copier/3.x [XR&CO'2014], Mon, 23 Nov 2026 05:37:23 GMT -->",
+                "http://example.com/a/", 1_795_412_243
+            ),
+            ("<!-- saved from url=(0014)file:///a.html -->", nil, nil), ("<!-- saved from url=(", nil, nil),
+            ("<!--", nil, nil),
+            ("<!-- a --><!-- b -->", nil, nil),
+        ] as [(String, String?, Int64?)])
+    func `a page says from where it was saved`(text: String, url: String?, date: Int64?) {
+        let page = SavedPage(Array(text.utf8))
+        #expect(page?.url == url && page?.date == date)
+    }
+
+    // MARK: - Folders
+
+    private let home: TemporaryFolder
+    private let site: HeldSite
+
+    init() throws {
+        site = try HeldSite()
+        home = site.home
+    }
+
+    private func write(_ files: [String: String]) throws {
+        for (name, text) in files {
+            var end = name.startIndex
+            while let slash = name[end...].firstIndex(of: "/") {
+                mkdir(home.file(String(name[..<slash])), 0o755)
+                end = name.index(after: slash)
+            }
+            try home.write(text, to: name)
+        }
+    }
+
+    private func take(_ file: String, at base: String? = nil) throws -> ImportReport {
+        var plan = ImportPlan(site.folder, paths: [home.file(file)])
+        plan.base = base.flatMap { WebURL($0) }
+        return try Import(plan, Interruption(), now: HeldSite.time).run(now: HeldSite.time)
+    }
+
+    /// Addresses, statuses, and what is in bodies.
+    private func held() throws -> [String: String] {
+        let reader = try StoreReader(site.folder)
+        var rows: [ShownRow] = []
+        try reader.eachShown(ofSite: try site.site().id, asOf: nil) { row in
+            rows.append(row)
+            return true
+        }
+        var held: [String: String] = [:]
+        for row in rows {
+            let body = try row.response.body.flatMap { try reader.content(of: $0)?.load() }
+            held[row.response.href] = body.map { String(decoding: $0, as: UTF8.self) } ?? "\(row.response.status)"
+        }
+        return held
+    }
+
+    @Test func `links that wget has led to files are led to addresses again`() throws {
+        try write([
+            "w/example.com/index.html":
+                "<link rel=stylesheet href=\"s.css%3Fv=1.css\"><a href=\"a/page%3Fq=1.html#x\">q</a><a href=a/index.html>a</a><a href=https://example.com/gone>g</a>",
+            "w/example.com/s.css?v=1.css": "b{background:url(i.png)}",
+            "w/example.com/a/page?q=1.html": "<title>Q</title><a href=\"../index.html\">up</a>",
+            "w/example.com/a/index.html": "<title>A</title><script src=\"../../cdn.test/x.js\"></script>",
+            "w/cdn.test/x.js": "1", "w/example.com/i.png": "i",
+        ])
+        let report = try take("w")
+        #expect(report.site == "https://example.com/" && report.refusedCount == 0, "\(report)")
+        let held = try held()
+        #expect(
+            held["https://example.com/"]
+                == "<link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/a/page?q=1#x\">q</a><a href=/a/>a</a><a href=https://example.com/gone>g</a>"
+        )
+        #expect(held["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
+        #expect(held["https://example.com/a/page?q=1"] == "<title>Q</title><a href=\"/\">up</a>")
+        #expect(held["https://example.com/a/"] == "<title>A</title><script src=\"https://cdn.test/x.js\"></script>")
+        #expect(held.count == 6)
+    }
+
+    @Test func `what wget -K kept is what came, under its first name`() throws {
+        try write([
+            "w/example.com/index.html": "<a href=page.html>p</a>",
+            "w/example.com/index.html.orig": "<a href=/page>p</a>",
+            "w/example.com/page.html": "<title>P</title>", "w/example.com/page.orig": "<title>P</title><!-- -->",
+            "w/example.com/x.css?v.css": "a", "w/example.com/x.css?vorig": "b", "w/example.com/real.orig": "r",
+        ])
+        #expect(try take("w").refusedCount == 0)
+        let held = try held()
+        #expect(held["https://example.com/"] == "<a href=/page>p</a>")
+        #expect(held["https://example.com/page"] == "<title>P</title><!-- -->")
+        #expect(held["https://example.com/x.css?v"] == "b" && held["https://example.com/real.orig"] == "r")
+        #expect(held.count == 4)
+    }
+
+    @Test func `pages say over which protocol and port their host was asked`() throws {
+        try write(["w/example.com/index.html": "<title>x</title>http://example.com:8080/x http://example.com:8080/y"])
+        let report = try take("w")
+        #expect(report.site == "http://example.com:8080/" && report.doubtfulCount == 0)
+        try write(["v/other.test/index.html": "<title>x</title>"])
+        let other = try take("v")
+        #expect(other.site == "https://other.test/" && other.doubtful.first?.reason.contains("https is taken") == true)
+    }
+
+    @Test func `a site's own folder answers as a web server has it answer`() throws {
+        try write([
+            "b/index.html": "<title>x</title><a href=docs>d</a><a href=/about>a</a><a href=/docs/index.html>i</a>",
+            "b/docs/index.html": "<title>d</title>", "b/about.html": "<title>a</title>", "b/data.json": "{}",
+        ])
+        let report = try take("b", at: "https://example.com/base/")
+        #expect(report.site == "https://example.com/base/")
+        var held = try held()
+        #expect(held["https://example.com/base/docs"] == "301" && held["https://example.com/about"] == nil)
+        #expect(held["https://example.com/base/"]?.hasPrefix("<title>x</title><a href=docs>") == true)
+        #expect(try take("b", at: "https://root.test/").responses == 7)
+        held = try #require(try? StoreReader(site.folder).sites().map(\.name).reduce(into: [:]) { $0[$1] = "" })
+        #expect(Set(held.keys) == ["https://example.com/base/", "https://root.test/"])
+        #expect(throws: ArchiveError.self) { try take("b") }
+    }
+
+    @Test func `saved pages come with the folders beside them`() throws {
+        try write([
+            "s/Page.html":
+                "<!DOCTYPE html>\n<!-- saved from url=(0029)https://example.com/news/today -->\n<img src=\"./Page_files/a b.png\">",
+            "s/Page_files/a b.png": "1", "s/Page_files/index.html": "<title>f</title>",
+            "s/alone.html": "<title>?</title>",
+        ])
+        let report = try take("s")
+        #expect(
+            report.site == "https://example.com/news/today"
+                && report.refused.map(\.place) == [home.file("s, alone.html")])
+        #expect(
+            Set(try held().keys) == [
+                "https://example.com/news/today", "https://example.com/news/Page_files/a%20b.png",
+                "https://example.com/news/Page_files/index.html",
+            ])
+        let single = try take("s/Page.html", at: "https://other.test/x")
+        #expect(single.site == "https://other.test/x" && single.responses == 3 && single.isComplete)
+    }
+
+    @Test(arguments: [ArchiveForm.folder, .zip, .tar]) func `what larder has written as files is taken in again`(
+        form: ArchiveForm
+    ) throws {
+        var old = HeldSite.Answer(path: "/old", status: 301)
+        old.fields = [("Location", "/docs/two")]
+        let origin = try HeldSite([
+            .page(
+                "/",
+                "<title>ä</title><link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/docs/two#x\">2</a><a href=/old>o</a>"
+            ),
+            .page("/docs/two", "<a href=/>home</a>"),
+            .file("/s.css?v=1", "text/css", Array("b{background:url(/i.png)}".utf8)),
+            .file("/i.png", "image/png", [1, 2, 3]), old, HeldSite.Answer(path: "/gone.png", status: 404),
+        ])
+        try origin.export("out\(form.suffix)", form)
+        let report = try site.take([origin.home.file("out\(form.suffix)")])
+        #expect(report.isComplete && report.site == HeldSite.name && report.responses == 6, "\(report)")
+        let held = try held()
+        #expect(
+            held["https://example.com/"]
+                == "\u{FEFF}<title>ä</title><link rel=stylesheet href=\"/s.css?v=1\"><a href=\"/docs/two#x\">2</a><a href=/docs/two>o</a>"
+        )
+        #expect(held["https://example.com/s.css?v=1"] == "b{background:url(i.png)}")
+        #expect(held["https://example.com/old"] == "301" && held["https://example.com/gone.png"] == "404")
+    }
+
+    // MARK: - Hostile ones
+
+    @Test func `links out of a folder, pipes and sparse files are told and left`() throws {
+        try write(["h/example.com/index.html": "<title>x</title>", "secret": "s"])
+        #expect(symlink(home.file("secret"), home.file("h/example.com/s.html")) == 0)
+        #expect(symlink(".", home.file("h/example.com/loop")) == 0)
+        #expect(symlink("nowhere", home.file("h/example.com/n.html")) == 0)
+        #expect(symlink("index.html", home.file("h/example.com/same.html")) == 0)
+        #expect(mkfifo(home.file("h/example.com/pipe.html"), 0o644) == 0)
+        try home.write("", to: "h/example.com/large.bin")
+        #expect(truncate(home.file("h/example.com/large.bin"), 1 << 40) == 0)
+        try home.write("", to: "h/example.com/sparse.bin")
+        #expect(truncate(home.file("h/example.com/sparse.bin"), 1 << 30) == 0)
+        let report = try take("h")
+        #expect(report.responses == 2 && report.refusedCount == 6, "\(report)")
+        let told = Set(report.refused.map(\.reason))
+        #expect(
+            told == [
+                "it is a link out of the folder", "it is a link to a folder", "it is a link that leads nowhere",
+                "it is no ordinary file", "it is over 8589934592 bytes", "it is over 200 times what stands on the disk",
+            ])
+    }
+
+    @Test func `a list that lies names no file outside and no other protocol`() throws {
+        try write([
+            "l/~larder.jsonl":
+                "{\"format\":\"larder-folder-1\",\"site\":\"x\",\"start\":\"https://example.com/\"}\n"
+                + "{\"url\":\"https://example.com/\",\"file\":\"../secret\",\"status\":200,\"fetched\":\"2026-11-20T12:00:00Z\"}\n"
+                + "{\"url\":\"file:///etc/passwd\",\"file\":\"a.html\",\"status\":200,\"fetched\":\"2026-11-20T12:00:00Z\"}\n"
+                + "{\"url\":\"https://example.com/a\\r\\nX: y\",\"file\":\"a.html\",\"status\":200,\"type\":\"text/html\\r\\nSet-Cookie: a=b\","
+                + "\"fetched\":\"2026-11-20T12:00:00Z\"}\nnonsense\n",
+            "l/a.html": "<title>a</title>", "secret": "s",
+        ])
+        let report = try take("l")
+        #expect(report.responses == 1 && report.refusedCount == 3, "\(report)")
+        #expect(try held() == ["https://example.com/aX:%20y": "<title>a</title>"])
+    }
+
+    @Test func `names of a zip file stay in the folder`() throws {
+        let origin = try HeldSite([.page("/", "<title>x</title>")])
+        try origin.export("o.zip", .zip)
+        var bytes = try WholeFile.read(origin.home.file("o.zip"), atMost: 1 << 20)
+        // The same length: index.html becomes ../dex.html.
+        for place in bytes.indices
+        where bytes[place...].starts(with: "index.html".utf8) && place > 0 && bytes[place - 1] != 0x22 {
+            bytes.replaceSubrange(place..<place + 10, with: "../de.html".utf8)
+        }
+        try home.write(bytes, to: "bad.zip")
+        let report = try? take("bad.zip")
+        #expect(report?.responses ?? 0 == 0)
+    }
+
+    @Test func `a body that came before the first page is kept, however large`() throws {
+        var random = [UInt8](repeating: 0, count: 3 << 20)
+        for place in random.indices { random[place] = UInt8(truncatingIfNeeded: place &* 2_654_435_761 >> 7) }
+        try write(["w/example.com/index.html": "<title>x</title>"])
+        try home.write(random, to: "w/example.com/a.bin")
+        #expect(try take("w").isComplete)
+        #expect(try held()["https://example.com/a.bin"]?.isEmpty == false)
+    }
+}

@@ -1,0 +1,112 @@
+import Glibc
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct TarTests {
+    private let site: HeldSite
+    private var home: TemporaryFolder { site.home }
+
+    init() throws {
+        site = try HeldSite()
+        mkdir(home.file("f"), 0o755)
+        mkdir(home.file("f/example.com"), 0o755)
+        try home.write("<title>x</title><a href=b.html>b</a>", to: "f/example.com/index.html")
+        try home.write("<title>b</title>", to: "f/example.com/b.html")
+    }
+
+    /// Of the folder, by the tool that is installed everywhere.
+    @discardableResult
+    private func tar(_ name: String, _ arguments: [String], in folder: String = "f") throws -> String {
+        let ending = try ChildProcess(
+            "/usr/bin/tar", arguments + ["-cf", home.file(name), "-C", home.file(folder), "."],
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).wait()
+        guard ending.status == 0 else { throw TestError("tar: \(ending)") }
+        return home.file(name)
+    }
+
+    private func take(_ path: String) throws -> ImportReport { try site.take([path]) }
+
+    @Test(arguments: [
+        ("f.tar", []), ("f.tar.gz", ["-z"]), ("f.v7", ["--format=v7"]), ("f.pax", ["--format=pax"]),
+        ("f.tar.zst", ["--zstd"]),
+    ])
+    func `what tar has packed is taken in as its folder`(name: String, arguments: [String]) throws {
+        guard name != "f.tar.zst" || WholeFile.isThere("/usr/bin/zstd") else { return }
+        let long = String(repeating: "n", count: 180)
+        if name != "f.v7" { try home.write("1", to: "f/example.com/\(long).js") }
+        let report = try take(tar(name, arguments))
+        #expect(report.isComplete && report.responses == (name == "f.v7" ? 2 : 3), "\(report)")
+        #expect(try site.held().contains { $0.hasPrefix("https://example.com/b.html ") })
+    }
+
+    @Test func `what larder packs is read by tar`() throws {
+        guard WholeFile.isThere("/usr/bin/zstd") else { return }
+        let long = "/" + (0..<12).map { "folder-of-\($0)/" }.joined() + "page"
+        let origin = try HeldSite([.page("/", "<a href=\"\(long)\">l</a>"), .page(long, "<title>l</title>")])
+        #expect(try origin.export("o.tar.zst", .tar).isVerified == true)
+        let ending = try ChildProcess(
+            "/usr/bin/tar", ["--zstd", "-tf", origin.home.file("o.tar.zst")], environment: ["PATH": "/usr/bin:/bin"]
+        ).wait()
+        #expect(ending.status == 0 && ending.output.contains("\(long.dropFirst()).html\n"), "\(ending)")
+        let again = try origin.export("p.tar.zst", .tar)
+        #expect(again.files[0].byteCount == (try WholeFile.read(origin.home.file("o.tar.zst"), atMost: 1 << 20)).count)
+    }
+
+    @Test func `links, pipes and sparse files are told`() throws {
+        #expect(symlink("/etc/passwd", home.file("f/example.com/p.html")) == 0)
+        #expect(link(home.file("f/example.com/b.html"), home.file("f/example.com/c.html")) == 0)
+        #expect(mkfifo(home.file("f/example.com/pipe"), 0o644) == 0)
+        try home.write("", to: "f/example.com/s.bin")
+        #expect(truncate(home.file("f/example.com/s.bin"), 4 << 20) == 0)
+        let report = try take(tar("f.tar", ["--sparse"]))
+        #expect(report.responses == 2, "\(report)")
+        #expect(
+            report.refused.map(\.reason).sorted() == [
+                "it is a link", "it is a link", "it is a sparse file", "it is no ordinary file",
+            ])
+    }
+
+    private static func isWhole(_ head: inout [UInt8]) {
+        for place in 148..<156 { head[place] = 0x20 }
+        let sum = String(head.reduce(0) { $0 + Int($1) }, radix: 8)
+        let text = String(repeating: "0", count: 6 - sum.utf8.count) + sum + "\0 "
+        head.replaceSubrange(148..<156, with: text.utf8)
+    }
+
+    @Test(arguments: [
+        (124, "77777777777\0"), (124, "99999999999\0"), (124, "-0000000001\0"), (0, "../../../etc/x\0"),
+        (0, "/etc/x\0"),
+        (156, "g"), (156, "x"), (156, "L"), (156, "3"), (0, "\0"),
+    ])
+    func `a head that lies ends or is told, and nothing of it is taken`(place: Int, text: String) throws {
+        var bytes = try WholeFile.read(tar("f.tar", ["--format=ustar", "--sort=name"]), atMost: 1 << 20)
+        // Behind two folders stands b.html.
+        var head = Array(bytes[1024..<1536])
+        #expect(head.starts(with: "./example.com/b.html".utf8))
+        head.replaceSubrange(place..<place + text.utf8.count, with: text.utf8)
+        Self.isWhole(&head)
+        bytes.replaceSubrange(1024..<1536, with: head)
+        try home.write(bytes, to: "bad.tar")
+        let report = try? take(home.file("bad.tar"))
+        #expect(report.map { $0.responses <= 1 } ?? true, "\(String(describing: report))")
+    }
+
+    @Test func `a tar that breaks off gives what is whole`() throws {
+        let bytes = try WholeFile.read(tar("f.tar", ["--sort=name"]), atMost: 1 << 20)
+        try home.write(Array(bytes[..<2100]), to: "cut.tar")
+        let report = try take(home.file("cut.tar"))
+        #expect(report.responses == 1 && report.refused.map(\.reason) == ["it breaks off"], "\(report)")
+    }
+
+    @Test func `what becomes far larger than it is packed is refused`() throws {
+        try home.write([UInt8](repeating: 0, count: 80 << 20), to: "f/example.com/z.bin")
+        let path = try tar("f.tar.gz", ["-z"])
+        #expect(throws: ArchiveError.self) { try take(path) }
+    }
+}
