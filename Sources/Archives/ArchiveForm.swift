@@ -13,6 +13,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case folder
     /// The same in a zip file.
     case zip
+    /// One page with everything that it needs, in one file that a browser opens without a server.
+    case html
 
     /// What the name of a file or folder says; nil when it says nothing.
     package init?(path: String) {
@@ -25,6 +27,8 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
             self = .har
         } else if name.hasSuffix(".zip") {
             self = .zip
+        } else if name.hasSuffix(".html") || name.hasSuffix(".htm") {
+            self = .html
         } else if name.hasSuffix("/") {
             self = .folder
         } else {
@@ -35,6 +39,14 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// Those that hold responses, and can be taken in again.
     package static let ofResponses: [ArchiveForm] = [.warc, .wacz, .har]
 
+    /// Whether it has one page and no more.
+    package var isOfPage: Bool {
+        switch self {
+        case .html: true
+        case .warc, .wacz, .har, .folder, .zip: false
+        }
+    }
+
     /// What names of files of the form end with.
     package var suffix: String {
         switch self {
@@ -43,6 +55,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         case .har: ".har"
         case .folder: "/"
         case .zip: ".zip"
+        case .html: ".html"
         }
     }
 }

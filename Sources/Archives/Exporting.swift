@@ -18,6 +18,11 @@ package struct ExportPlan: Sendable {
     /// How large a file becomes before the next one is begun; nil for one file.
     package var split: Int64?
     package var isVerified = true
+    /// Only this page, with what it needs.
+    package var page: WebURL?
+    /// Of a page in one file: its scripts run.
+    package var keepsScripts = true
+    package var pageLimits = PageLimits()
     /// Told of responses and bytes, now and then.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
@@ -35,6 +40,8 @@ package final class Export {
     private let interruption: Interruption
     private var report: ExportReport
     private var tally = ArchiveTally()
+    /// The addresses that belong to the page that is wanted; nil for all.
+    private var needed: Set<String>?
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         self.plan = plan
@@ -45,6 +52,12 @@ package final class Export {
 
     /// Blocks. When it throws, nothing stands under the names of the files.
     package func run() throws(ArchiveError) -> ExportReport {
+        if plan.form.isOfPage { return try PageExport(plan, reader, interruption).run() }
+        if let page = plan.page {
+            let needs = try ShownCopies(plan, reader).needs(of: page, atMost: Self.mostNeeds)
+            needed = Set(needs.addresses.map(\.href))
+            report.missing = ExportReport.missing(needs.missing.missing)
+        }
         let writer = try writer()
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
@@ -69,6 +82,10 @@ package final class Export {
         return report
     }
 
+    private static let mostNeeds = 100_000
+
+    private func isNeeded(_ url: WebURL) -> Bool { needed?.contains(url.key.href) ?? true }
+
     private var nothing: ArchiveError {
         let reason =
             report.leftOutPrivate > 0
@@ -90,20 +107,22 @@ package final class Export {
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
+        case .html: preconditionFailure("a page is written by itself")
         }
     }
 
     private func files(_ tree: any FileTree) throws(ArchiveError) -> FolderWriter {
-        let (plan, hasPrivate) = (plan, plan.hasPrivate)
+        let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
         return try FolderWriter(tree, reader, plan.site, asOf: plan.visit) { row in
             guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }
+            guard needed?.contains(url.key.href) ?? true else { return false }
             return hasPrivate || !row.response.flags.contains(.isPrivate)
         }
     }
 
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = row.response
-        guard let url = WebURL(response.href), url.isHTTP else { return }
+        guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
         guard plan.isWanted(url) else {
             report.leftOutByPattern += 1
             return

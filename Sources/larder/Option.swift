@@ -470,12 +470,14 @@ extension Option {
 /// What `export` and `import` understand beside what others do.
 extension Option {
     static let archiveFormat = Option(
-        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder or zip",
+        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip or html",
         standard: "what the name of the file says")
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
     static let privateToo = Option(
         name: "--private", value: nil, help: "export too what was fetched with a login or with cookies", standard: nil)
+    static let noScripts = Option(
+        name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
     static let readBack = Option(
         name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
         standard: nil)
@@ -483,8 +485,8 @@ extension Option {
         name: "--site", value: "NAME", help: "the site that gets the visit", standard: "the first page in the archives")
 
     static let export: [Option] = [
-        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
-        .json, .quiet, .progress,
+        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split,
+        .noScripts, .maxBody.otherwise("32M").in(.general), .readBack, .json, .quiet, .progress,
     ]
     static let importing: [Option] = [.store, .intoSite, .json, .quiet, .progress]
 }

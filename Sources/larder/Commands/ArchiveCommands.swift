@@ -12,6 +12,8 @@ enum ExportCommand {
             options.exclude = arguments.texts(.exclude)
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
+            options.keepsScripts = !arguments.has(.noScripts)
+            options.largestPart = try arguments.size(.maxBody)
             options.isVerified = arguments.has(.readBack)
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
@@ -50,6 +52,15 @@ enum ExportCommand {
         for url in report.damaged.prefix(mostShown) { lines.append("  damaged, and left out: \(url)") }
         let more = report.damaged.count - mostShown
         if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (--json lists them)") }
+        for part in report.tooLarge.prefix(mostShown) {
+            lines.append(
+                "  \(Wording.bytes(part.byteCount)), and left out (\(Option.maxBody.name) says what is): \(part.url)")
+        }
+        for miss in report.missing.prefix(mostShown) {
+            lines.append("  not held: \(miss.url) (needed by \(miss.neededBy))")
+        }
+        let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
+        if others > 0 { lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)") }
         switch report.isVerified {
         case true?: lines.append("Read back: it has what is held")
         case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
