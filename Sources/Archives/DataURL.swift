@@ -1,3 +1,4 @@
+internal import Markup
 internal import Web
 
 /// A body as a `data:` address (RFC 2397).
@@ -31,6 +32,24 @@ enum DataURL {
     static func charset(_ name: String?) -> String {
         guard let name, !name.isEmpty, isPlain(name) else { return "" }
         return ";charset=\(name)"
+    }
+
+    /// The type of what says none of itself.
+    static func type(of format: BodyFormat) -> String {
+        switch format {
+        case .html: "text/html"
+        case .css: "text/css"
+        case .javaScript: "text/javascript"
+        case .svg: "image/svg+xml"
+        case .xhtml: "application/xhtml+xml"
+        case .json, .webManifest, .importMap, .speculationRules, .jsonLD: "application/json"
+        case .xml, .sitemap, .feed: "application/xml"
+        case .webVTT: "text/vtt"
+        case .hls: "application/vnd.apple.mpegurl"
+        case .dash: "application/dash+xml"
+        case .plainText: "text/plain"
+        case .opaque: "application/octet-stream"
+        }
     }
 
     private static func isPlain(_ text: String) -> Bool {

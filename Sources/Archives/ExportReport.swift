@@ -50,6 +50,13 @@ public struct ExportReport: Sendable, Equatable {
         self.form = form
     }
 
+    /// Of a page that a browser showed.
+    package mutating func tell(_ file: ArchiveFile, missing: [String: String]) {
+        files = [File(path: file.path, byteCount: file.byteCount)]
+        (responses, pages, byteCount) = (1, 1, file.byteCount)
+        self.missing = Self.missing(missing)
+    }
+
     static func missing(_ urls: [String: String]) -> [Miss] {
         urls.sorted { $0.key < $1.key }.map { Miss(url: $0.key, neededBy: $0.value) }
     }

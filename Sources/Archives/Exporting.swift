@@ -76,9 +76,8 @@ package final class Export {
         if let failure { throw failure }
         guard report.responses > 0 else { throw nothing }
         report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
-        if plan.isVerified {
-            report.isVerified = if let files = writer as? FolderWriter { try files.verify() } else { try verify() }
-        }
+        if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
+        if plan.isVerified { report.isVerified = try verify(writer) }
         return report
     }
 
@@ -103,17 +102,24 @@ package final class Export {
             date: began ?? 0)
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
-        case .wacz: return try WACZWriter(plan.path, info, start: plan.site.start.first)
+        case .wacz: return try WACZWriter(plan.path, info, start: plan.page?.href ?? plan.site.start.first)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
-        case .html: preconditionFailure("a page is written by itself")
+        case .zim:
+            let about = try ZIMMetadata(site: plan.site, page: plan.page, ShownCopies(plan, reader))
+            return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
+                try files(tree, isClosed: true)
+            }
+        case .html, .mhtml, .pdf, .png: preconditionFailure("a page is written by itself")
         }
     }
 
-    private func files(_ tree: any FileTree) throws(ArchiveError) -> FolderWriter {
+    private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
         let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
-        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit) { row in
+        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed) { row in
+            // A ZIM has no place for what is empty.
+            if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }
             guard needed?.contains(url.key.href) ?? true else { return false }
             return hasPrivate || !row.response.flags.contains(.isPrivate)
@@ -157,6 +163,12 @@ package final class Export {
             guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
             return content
         }
+    }
+
+    private func verify(_ writer: any ArchiveWriter) throws(ArchiveError) -> Bool? {
+        if let files = writer as? FolderWriter { return try files.verify() }
+        if let zim = writer as? ZIMWriter { return try zim.verify() }
+        return try verify()
     }
 
     /// Whether what was written reads as what was held.

@@ -1,5 +1,6 @@
 internal import Digest
 internal import Glibc
+internal import Markup
 internal import Store
 internal import System
 internal import Web
@@ -20,17 +21,93 @@ final class PageExport {
     /// Blocks. When it throws, nothing stands under the name of the file.
     func run() throws(ArchiveError) -> ExportReport {
         let page = try page()
-        let writer = SinglePage(
-            copies, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
-        let bytes = try writer.document(page)
-        let output = try ArchiveOutput(plan.path)
-        try output.write(bytes)
-        let file = try output.finish()
-        report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
-        tell(writer.told, page)
-        if plan.isVerified { report.isVerified = try Self.digest(of: file.path) == DigestStream.digest(.sha256, of: bytes.span) }
+        if plan.form == .mhtml { try writeParts(page) } else { try writeDocument(page) }
         return report
     }
+
+    private func writeDocument(_ page: ShownCopies.Copy) throws(ArchiveError) {
+        let writer = SinglePage(copies, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
+        let bytes = try writer.document(page)
+        try finish(ArchiveFiles.write(bytes, to: plan.path), writer.told, page)
+        guard plan.isVerified else { return }
+        report.isVerified = try Self.digest(of: plan.path) == DigestStream.digest(.sha256, of: bytes.span)
+    }
+
+    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy) throws(ArchiveError) {
+        report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
+        tell(needs, page)
+    }
+
+    // MARK: - Parts
+
+    private static let mostParts = 20_000
+
+    private func writeParts(_ page: ShownCopies.Copy) throws(ArchiveError) {
+        guard page.format == .html || page.format == .xhtml else {
+            throw ArchiveError(
+                .input, "\(page.url.href) is no HTML but \(page.response.type ?? "of no type"); name a page")
+        }
+        var (addresses, needs) = try copies.needs(of: page.url, atMost: Self.mostParts)
+        var parts: [(url: WebURL, copy: ShownCopies.Copy)] = []
+        var stream = DigestStream(.sha256)
+        for url in addresses {
+            try check()
+            guard let copy = try copies.copy(at: url) else { continue }
+            guard copy.body.byteCount <= plan.pageLimits.body,
+                needs.byteCount + Int64(copy.body.byteCount) <= Int64(plan.pageLimits.whole)
+            else {
+                needs.tooLarge[url.href] = copy.body.byteCount
+                continue
+            }
+            needs.add(copy)
+            parts.append((url, copy))
+            stream.update(copy.body.sha256.span)
+        }
+        addresses = []
+        let output = try ArchiveOutput(plan.path)
+        let writer = try MHTMLWriter(output, page: page, sum: stream.finish())
+        var tally = PartTally()
+        for (url, copy) in parts {
+            try check()
+            guard let bytes = try part(copy, at: url) else { continue }
+            tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
+            try writer.add(bytes, DataURL.type(copy.type, else: DataURL.type(of: copy.format)), at: url)
+        }
+        try finish(writer.finish(), needs, page)
+        if plan.isVerified { report.isVerified = try tally == read() }
+    }
+
+    /// As it came, but for policies and digests, by which a page would not have its parts; what came by way of a redirect
+    /// names what it needs in full.
+    private func part(_ copy: ShownCopies.Copy, at url: WebURL) throws(ArchiveError) -> [UInt8]? {
+        guard let bytes = try copies.bytes(of: copy) else { return nil }
+        guard let table = try copies.table(of: copy), !table.isTranscoded else { return bytes }
+        let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
+        let isMoved = copy.url.key != url.key
+        let patch = Patch(bytes.span, table, changes: Patch.Change.freeing(table)) { occurrence, reference in
+            guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else { return nil }
+            return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
+        }
+        return patch.applied(to: bytes)
+    }
+
+    private func check() throws(ArchiveError) {
+        guard !interruption.isRequested else {
+            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+        }
+    }
+
+    private func read() throws(ArchiveError) -> PartTally? {
+        var tally = PartTally()
+        let reader = try ArchiveFiles.reader(of: plan.path, .measured)
+        while let item = try reader.next() {
+            guard case .response(let response) = item, let body = response.body else { return nil }
+            tally.add(response.url, body.sha256)
+        }
+        return tally
+    }
+
+    // MARK: - The report
 
     /// The one that is wanted, else the one that the site begins with.
     private func page() throws(ArchiveError) -> ShownCopies.Copy {
@@ -71,5 +148,26 @@ final class PageExport {
             }
         }
         return stream.finish()
+    }
+}
+
+/// Addresses and what is there, in whatever order.
+private struct PartTally: Equatable {
+    private var parts: [String: Digest] = [:]
+
+    mutating func add(_ address: String, _ digest: Digest) { parts[address] = digest }
+}
+
+extension Patch.Change {
+    /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that name the network's
+    /// origins, and digests of bodies whose links lead elsewhere now.
+    static func freeing(_ table: LinkTable) -> [Patch.Change] {
+        table.marks.compactMap { mark in
+            switch mark.kind {
+            case .policy: Patch.Change(at: mark.place, "original-content-policy")
+            case .integrity: Patch.Change(at: mark.place, "data-hash")
+            case .referrer, .referrerPolicy, .start, .startIfShown: nil
+            }
+        }
     }
 }

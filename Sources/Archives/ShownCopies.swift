@@ -93,9 +93,19 @@ final class ShownCopies {
         }
     }
 
-    /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it.
+    /// What a body needs, by the links that the store keeps: with what it asked for when a browser showed it. Where it keeps
+    /// none the body is looked into.
     func requisites(of copy: Copy) throws(ArchiveError) -> [WebURL] {
         let links = try ArchiveError.storing { () throws(StoreError) in try reader.storedLinks(of: copy.response) }
-        return ((links?.requisites ?? []) + (links?.guesses ?? [])).compactMap { WebURL($0) }
+        if let links { return (links.requisites + links.guesses).compactMap { WebURL($0) } }
+        guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy) else { return [] }
+        let source = table.source(of: bytes.span) ?? bytes
+        let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
+        return table.occurrences.compactMap { occurrence in
+            guard occurrence.role == .requisite || occurrence.kind == .frame else { return nil }
+            let reference = table.reference(occurrence, in: source.span)
+            let url = WebURL(utf8: reference.span, base: base, queryEncoding: table.encoding)
+            return url.flatMap { $0.isHTTP ? $0 : nil }
+        }
     }
 }

@@ -114,13 +114,7 @@ final class SinglePage {
             (self.copy, self.table) = (copy, table)
             text = table.source(of: bytes.span) ?? bytes
             base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
-            for mark in table.marks {
-                switch mark.kind {
-                case .policy: changes.append(Patch.Change(at: mark.place, "original-content-policy"))
-                case .integrity: changes.append(Patch.Change(at: mark.place, "data-hash"))
-                case .referrer, .referrerPolicy, .start, .startIfShown: break
-                }
-            }
+            changes = Patch.Change.freeing(table)
         }
 
         var isDocument: Bool { copy.format == .html || copy.format == .xhtml }
@@ -245,26 +239,9 @@ final class SinglePage {
     }
 
     private func mediaType(of copy: ShownCopies.Copy, isPatched: Bool) throws(ArchiveError) -> String {
-        let type = DataURL.type(copy.type, else: Self.type(of: copy.format))
+        let type = DataURL.type(copy.type, else: DataURL.type(of: copy.format))
         guard isPatched, let table = try copies.table(of: copy), table.isTranscoded else { return type }
         return type.prefix { $0 != ";" } + DataURL.charset("utf-8")
-    }
-
-    private static func type(of format: BodyFormat) -> String {
-        switch format {
-        case .html: "text/html"
-        case .css: "text/css"
-        case .javaScript: "text/javascript"
-        case .svg: "image/svg+xml"
-        case .xhtml: "application/xhtml+xml"
-        case .json, .webManifest, .importMap, .speculationRules, .jsonLD: "application/json"
-        case .xml, .sitemap, .feed: "application/xml"
-        case .webVTT: "text/vtt"
-        case .hls: "application/vnd.apple.mpegurl"
-        case .dash: "application/dash+xml"
-        case .plainText: "text/plain"
-        case .opaque: "application/octet-stream"
-        }
     }
 
     private func miss(_ target: WebURL, neededBy body: Body) -> String {

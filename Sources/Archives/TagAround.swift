@@ -1,24 +1,24 @@
 /// The start tag of HTML around a link, read for what decides about more than the link's own value.
-struct TagAround {
-    struct Attribute {
+package struct TagAround {
+    package struct Attribute {
         /// In lower case.
-        let name: String
-        let nameStart: Int
-        let value: Range<Int>
+        package let name: String
+        package let nameStart: Int
+        package let value: Range<Int>
     }
 
     /// In lower case.
-    private(set) var element = ""
-    private(set) var attributes: [Attribute] = []
+    package private(set) var element = ""
+    package private(set) var attributes: [Attribute] = []
 
     private static let longest = 64 << 10
     private static let mostAttributes = 256
     private static let mostTries = 16
 
-    /// Nil where no tag is found that has the link in the value of an attribute.
+    /// Nil where no tag is found that has the link, which is not empty, in the value of an attribute.
     ///
     /// - Parameter isWhole: the link is all of the value, but for white space around it.
-    init?(around link: Range<Int>, in text: [UInt8], isWhole: Bool) {
+    package init?(around link: Range<Int>, in text: [UInt8], isWhole: Bool) {
         let place = link.lowerBound
         let least = max(0, place - Self.longest)
         var (start, tries) = (place, 0)

@@ -23,6 +23,12 @@ public struct ExportOptions: Sendable {
     public var keepsScripts = true
     /// Of a page in one file: what is larger is left out, and reported. Nil for 32 MB.
     public var largestPart: ByteSize?
+    /// Of a page that a browser shows, for PDF and PNG: the program, nil for the first that is found.
+    public var browser: String?
+    /// In which window it is shown: `1280x900`, `390x844@3`. Nil for the first of these.
+    public var viewport: String?
+    /// It is shown in dark colours.
+    public var prefersDark = false
     /// What was written is read back, and compared with what is held.
     public var isVerified = false
     /// Told how far it is, now and then, on a thread of the export's.
@@ -97,6 +103,7 @@ extension Larder {
             plan.isWanted = isWanted
             options.fill(&plan)
             let wanted = plan
+            if form.isShown { return try PageShow(self, wanted, options).run(interruption) }
             return try archiving { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()
             }
@@ -157,7 +164,7 @@ extension Larder {
 }
 
 /// What stops an archive goes on as what stopped the call.
-private func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
+func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
     do throws(ArchiveError) {
         return try body()
     } catch {

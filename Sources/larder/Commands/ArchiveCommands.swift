@@ -14,6 +14,9 @@ enum ExportCommand {
             options.split = try arguments.size(.split)
             options.keepsScripts = !arguments.has(.noScripts)
             options.largestPart = try arguments.size(.maxBody)
+            options.browser = arguments.text(.browser)
+            options.viewport = arguments.text(.oneViewport)
+            options.prefersDark = arguments.has(.dark)
             options.isVerified = arguments.has(.readBack)
             let larder = try arguments.larder
             let watch = try Watch(arguments, terminal)
