@@ -54,7 +54,9 @@ enum DataURL {
 
     private static func isPlain(_ text: String) -> Bool {
         text.utf8.count <= 127
-            && text.utf8.allSatisfy { $0.isASCIIDigit || (0x61...0x7A).contains($0 | 0x20) || "/+-._".utf8.contains($0) }
+            && text.utf8.allSatisfy {
+                $0.isASCIIDigit || (0x61...0x7A).contains($0 | 0x20) || "/+-._".utf8.contains($0)
+            }
     }
 
     /// What an address may not hold, or would not keep (section 4.4 of the URL standard); and what takes more where it is

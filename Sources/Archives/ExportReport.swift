@@ -75,7 +75,7 @@ extension ExportReport: JSONObject {
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
             "leftOutByPattern": leftOutByPattern, "leftOutByForm": leftOutByForm, "damaged": damaged,
-            "verified": isVerified, "missing": IfAny(missing), "tooLarge": IfAny(tooLarge),
+            "verified": isVerified, "missing": missing, "tooLarge": tooLarge,
         ]
     }
 }

@@ -117,7 +117,8 @@ package final class Export {
 
     private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
         let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
-        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed) { row in
+        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed) {
+            row in
             // A ZIM has no place for what is empty.
             if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }

@@ -52,7 +52,9 @@ final class MHTMLReader: ArchiveReader {
         case .part(let fields, let body):
             guard let url = address(of: fields) else {
                 body.discard()
-                return .fault(ArchiveFault("it has no address over http or https", url: fields["Content-Location"], at: parts.place))
+                return .fault(
+                    ArchiveFault(
+                        "it has no address over http or https", url: fields["Content-Location"], at: parts.place))
             }
             var kept = HTTPFields()
             if let type = fields.contentType { kept.append("Content-Type", type.description) }
@@ -74,7 +76,9 @@ final class MHTMLReader: ArchiveReader {
     private func place(_ identifier: String) -> WebURL? {
         if let known = places[identifier] { return WebURL(known) }
         guard let origin else { return nil }
-        let isPlain = { (byte: UInt8) in byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "-_@".utf8.contains(byte) }
+        let isPlain = { (byte: UInt8) in
+            byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "-_@".utf8.contains(byte)
+        }
         var name = ""
         for byte in identifier.utf8.prefix(200) {
             name += isPlain(byte) ? String(UnicodeScalar(byte)) : "%\(Hex.encode([byte]))"
@@ -114,7 +118,9 @@ final class MHTMLReader: ArchiveReader {
     private func renamed(
         _ body: ArchivedBody, at url: WebURL, _ type: MediaType?
     ) throws(ArchiveError) -> ArchivedBody {
-        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type) else { return body }
+        guard let content = body.content, body.byteCount <= BodyReading.byteLimit, !BodyFormat.isOpaque(type) else {
+            return body
+        }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
         guard bytes.firstRange(of: Array("cid:".utf8)) != nil else { return body }
         let table = scanner.read(bytes.span, of: url, as: type).table

@@ -62,7 +62,9 @@ struct MHTMLWriter {
 
     /// What is not plain ASCII goes as RFC 2047 has it, a character never in two words.
     private static func encoded(_ text: String) -> String {
-        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), !text.contains("=?"), text.utf8.count < 900 { return text }
+        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), !text.contains("=?"), text.utf8.count < 900 {
+            return text
+        }
         var words: [String] = [""]
         for scalar in text.unicodeScalars.prefix(250) {
             let piece = Base64.encode(Array((words[words.count - 1] + String(scalar)).utf8))

@@ -98,7 +98,9 @@ final class ShownCopies {
     func requisites(of copy: Copy) throws(ArchiveError) -> [WebURL] {
         let links = try ArchiveError.storing { () throws(StoreError) in try reader.storedLinks(of: copy.response) }
         if let links { return (links.requisites + links.guesses).compactMap { WebURL($0) } }
-        guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy) else { return [] }
+        guard let table = try table(of: copy), !table.occurrences.isEmpty, let bytes = try bytes(of: copy) else {
+            return []
+        }
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
         return table.occurrences.compactMap { occurrence in

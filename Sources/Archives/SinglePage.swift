@@ -316,7 +316,9 @@ final class SinglePage {
         var lines: [String] = []
         for href in asked.sorted() where !told.parts.contains(href) {
             try check()
-            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html else { continue }
+            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html else {
+                continue
+            }
             let text = try address(target, copy.format == .css ? .content : .asIs, neededBy: body)
             guard text != DataURL.missing, text != DataURL.empty else { continue }
             lines.append("\(JSONText.quoted(href)):\(JSONText.quoted(text))")
@@ -477,5 +479,7 @@ extension [UInt8] {
         }
     }
 
-    private func starts(at place: Int, with part: [UInt8]) -> Bool { self[place..<place + part.count].elementsEqual(part) }
+    private func starts(at place: Int, with part: [UInt8]) -> Bool {
+        self[place..<place + part.count].elementsEqual(part)
+    }
 }

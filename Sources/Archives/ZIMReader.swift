@@ -38,10 +38,12 @@ final class ZIMReader: ArchiveReader {
                 let why = list.status == 0 ? "it has names that lead out of a folder" : list.lastWords
                 throw ArchiveError(.input, "\(path) is no ZIM that can be read: \(why); name another one")
             }
-            guard !limits.isExceeded(listed.byteCount, outOf: Int64(status.st_size)), Self.hasRoom(listed.byteCount, folder)
+            guard !limits.isExceeded(listed.byteCount, outOf: Int64(status.st_size)),
+                Self.hasRoom(listed.byteCount, folder)
             else {
                 throw ArchiveError(
-                    .input, "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
+                    .input,
+                    "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
                         + "set TMPDIR to a folder with more, or name another one")
             }
             let dump = try Self.run(program, ["dump", "--dir=\(folder)/site", "--", path], in: folder)
@@ -70,7 +72,8 @@ final class ZIMReader: ArchiveReader {
         return UInt64(byteCount) < UInt64(room.f_bavail) * UInt64(room.f_frsize)
     }
 
-    private static func run(_ program: String, _ words: [String], in folder: String) throws(ArchiveError) -> Tool.Ending {
+    private static func run(_ program: String, _ words: [String], in folder: String) throws(ArchiveError) -> Tool.Ending
+    {
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
             try Tool.run(program, words, in: folder, outputLimit: listLimit) { false }
         }
@@ -132,7 +135,9 @@ final class ZIMReader: ArchiveReader {
         if let failure { throw failure }
         unlink(file)
         var fields = HTTPFields()
-        if let type = MediaType(entry.type.isEmpty ? "text/html" : entry.type) { fields.append("Content-Type", type.description) }
+        if let type = MediaType(entry.type.isEmpty ? "text/html" : entry.type) {
+            fields.append("Content-Type", type.description)
+        }
         return .response(
             ArchivedResponse(url: url.href, status: 200, fields: fields, body: try spool.finish(), fetched: date))
     }

@@ -41,7 +41,8 @@ final class ZIMWriter: ArchiveWriter {
     static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
         guard let program = Tool.find(name) else {
             throw ArchiveError(
-                .input, "\(name) is not installed, without which no ZIM is \(verb == "read" ? "read" : "written"); "
+                .input,
+                "\(name) is not installed, without which no ZIM is \(verb == "read" ? "read" : "written"); "
                     + "install zim-tools (apt install zim-tools), or export as WACZ")
         }
         return program
@@ -70,7 +71,8 @@ final class ZIMWriter: ArchiveWriter {
         let ending = try run(program, words)
         guard ending.status == 0, WholeFile.isThere(made) else {
             throw ArchiveError(
-                .machine, "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/")
+                .machine,
+                "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/")
         }
         try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.sync(made)
@@ -193,7 +195,9 @@ struct ZIMMetadata {
             }
         }
         var packed: [UInt8] = [0x78, 0x01, 0x01]
-        packed += [UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF), ~UInt8(rows.count >> 8)]
+        packed += [
+            UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF), ~UInt8(rows.count >> 8),
+        ]
         packed += rows + big(adler(rows))
         let head = big(48) + big(48) + [8, 2, 0, 0, 0]
         return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", head) + chunk("IDAT", packed)
@@ -219,5 +223,7 @@ struct ZIMMetadata {
         return high << 16 | low
     }
 
-    private static func big(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) } }
+    private static func big(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
+    }
 }

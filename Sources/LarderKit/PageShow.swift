@@ -62,7 +62,8 @@ struct PageShow {
     }
 
     private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport {
-        let document = outcome.requests.last { $0.type == "Document" && $0.url == outcome.address }
+        // The page's own comes before those of its frames.
+        let document = outcome.requests.first { $0.type == "Document" && !(300..<400).contains($0.status ?? 0) }
         if let status = document?.status, status >= 400 {
             throw LarderError(
                 .input, "cannot show \(page): the larder does not hold it, or may not show it; prefetch it",

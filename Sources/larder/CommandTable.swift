@@ -337,7 +337,7 @@ struct CommandEntry: Sendable {
             run: ManifestCommand.run),
         CommandEntry(
             name: "export", operands: "SITE|URL FILE|DIR/", operandCount: 2...2,
-            summary: "write a site or a page: WARC, HAR, files, ZIM, one HTML, MHTML, PDF",
+            summary: "write a site or a page: WARC, HAR, ZIM, files, HTML, MHTML, PDF",
             examples: [
                 "larder export https://example.com/ example.wacz",
                 "larder export https://example.com/ example.warc.gz --visit 3 --verify",

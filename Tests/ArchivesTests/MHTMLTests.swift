@@ -81,8 +81,9 @@ import Web
             all == [
                 "http://a.test/page text/html;charset=utf-8 "
                     + ("<link rel=stylesheet href=\"http://a.test/~cid/css-1@mhtml%2eblink\">"
-                        + "<iframe src=http://b.test/frame></iframe>ä =\r\nend").debugDescription,
-                "http://a.test/~cid/css-1@mhtml%2eblink text/css " + "b { background: url(\"http://a.test/i.png\") }".debugDescription,
+                    + "<iframe src=http://b.test/frame></iframe>ä =\r\nend").debugDescription,
+                "http://a.test/~cid/css-1@mhtml%2eblink text/css "
+                    + "b { background: url(\"http://a.test/i.png\") }".debugDescription,
                 "http://b.test/frame text/html \"--=_bc\"", "http://a.test/i.png image/png \"one\"",
             ])
     }
@@ -91,9 +92,15 @@ import Web
         ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\n?", "it is no base64"),
         ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\nb25l=\nb25l", "it is no base64"),
         ("Content-Location: file:///etc/passwd\n\nx", "it has no address over http or https"),
-        ("Content-Location: http://a.test/x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--", "it has parts of its own"),
+        (
+            "Content-Location: http://a.test/x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--",
+            "it has parts of its own"
+        ),
         ("Content-Location: http://a.test/x\n\n" + String(repeating: "x", count: 2000), "it is over 1000 bytes"),
-        ("Content-Location: http://a.test/" + String(repeating: "x", count: 70000) + "\n\nx", "it has no head that could be read"),
+        (
+            "Content-Location: http://a.test/" + String(repeating: "x", count: 70000) + "\n\nx",
+            "it has no head that could be read"
+        ),
     ])
     func `what cannot be taken is told, and what comes after it is`(part: String, reason: String) throws {
         var limits = ArchiveLimits()
@@ -109,7 +116,8 @@ import Web
         let bytes = Array(whole.utf8)
         let head = whole.utf8.count - 90
         for count in head..<bytes.count - 4 {
-            #expect(try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
+            #expect(
+                try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
         }
         #expect(try told(Self.message("x", boundary: "")).first == "it is no MHTML: it has no parts")
         #expect(try told(Self.message("x", boundary: "other")).first == "it breaks off: it has no part")
@@ -117,13 +125,16 @@ import Web
 
     @Test func `ten thousand parts, and a part that is named as another, are read one by one`() throws {
         let part = "\n--=_b\nContent-Location: http://a.test/../../etc/%00\u{1}x\n\ny"
-        let all = try told(Self.message("Content-Location: http://a.test/x\n\nx", end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
+        let all = try told(
+            Self.message(
+                "Content-Location: http://a.test/x\n\nx", end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
         #expect(all.count == 10_001)
         #expect(all.last == "http://a.test/etc/%00%01x - \"y\"")
     }
 
     @Test(arguments: [
-        "", "a", "--=_b", "a\r\nb", "a\nb\rc", "\r\n", "\r\n\r\n", "a ", "a \r\n \t\r\n", "=", "=3D", "-", "\n-\n--x\r\n--y",
+        "", "a", "--=_b", "a\r\nb", "a\nb\rc", "\r\n", "\r\n\r\n", "a ", "a \r\n \t\r\n", "=", "=3D", "-",
+        "\n-\n--x\r\n--y",
         String(repeating: "long ", count: 100), String(repeating: "-", count: 300), "\0\u{1}ä\u{2603}", "ends\n",
     ])
     func `every byte comes back from what is quoted`(text: String) throws {

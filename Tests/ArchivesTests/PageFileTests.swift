@@ -18,15 +18,19 @@ import Web
         return (String(decoding: bytes, as: UTF8.self), report)
     }
 
-    private static func css(_ path: String, _ text: String) -> HeldSite.Answer { .file(path, "text/css", Array(text.utf8)) }
+    private static func css(_ path: String, _ text: String) -> HeldSite.Answer {
+        .file(path, "text/css", Array(text.utf8))
+    }
 
     @Test(arguments: [
         ("<a href=/b#c>b</a>", "<a href=https://example.com/b#c>"), ("<a href=/#c>b</a>", "<a href=#c>"),
         ("<a href=#c>b</a>", "<a href=#c>"), ("<base href=/x/><a href=y>", "<a href=https://example.com/x/y>"),
-        ("<base href=/x/><a href=y>", "<base href=#>"), ("<img src=/i.png>", "<img src=\"data:image/png;base64,AQID\">"),
+        ("<base href=/x/><a href=y>", "<base href=#>"),
+        ("<img src=/i.png>", "<img src=\"data:image/png;base64,AQID\">"),
         ("<img src=/none.png>", "<img src=about:invalid>"), ("<script src=/none.js></script>", "src=about:invalid>"),
         ("<iframe src=/none></iframe>", "<iframe src=about:blank>"),
-        ("<link rel=preconnect href=//else.test>", "href=data:,>"), ("<link rel=preload as=image href=/i.png>", "href=data:,>"),
+        ("<link rel=preconnect href=//else.test>", "href=data:,>"),
+        ("<link rel=preload as=image href=/i.png>", "href=data:,>"),
         ("<link rel=preload as=style onload=x() href=/s.css>", "onload=x() href=data:text/css,b{}>"),
         ("<meta http-equiv=refresh content='3;url=/b'>", "content='3;url=#'"),
         ("<meta http-equiv=content-security-policy content=x>", "http-equiv=original-content-policy content=x"),
@@ -39,19 +43,25 @@ import Web
         let (text, _) = try Self.document(
             page,
             [
-                .file("/i.png", "image/png", [1, 2, 3]), .file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)),
+                .file("/i.png", "image/png", [1, 2, 3]),
+                .file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)),
                 Self.css("/s.css", "b{}"), .file("/s.js", "text/javascript", Array("1".utf8)),
             ]
         ) { $0.pageLimits.body = 4000 }
         // In a value without quotes some bytes are written as references.
-        let read = text.replacing("&#61;", with: "=").replacing("src=data:image/png;base64,AQID", with: "src=\"data:image/png;base64,AQID\"")
+        let read = text.replacing("&#61;", with: "=").replacing(
+            "src=data:image/png;base64,AQID", with: "src=\"data:image/png;base64,AQID\"")
         #expect(read.contains(expected), "\(text)")
     }
 
     @Test func `what is missing or too large is told`() throws {
         let page = "<img src=/none.png><img src=/big.png><link rel=stylesheet href=/s.css>"
         let (_, report) = try Self.document(
-            page, [.file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)), Self.css("/s.css", "b{background:url(n)}")]
+            page,
+            [
+                .file("/big.png", "image/png", [UInt8](repeating: 1, count: 5000)),
+                Self.css("/s.css", "b{background:url(n)}"),
+            ]
         ) { $0.pageLimits.body = 4000 }
         #expect(report.missing.map(\.url) == ["https://example.com/n", "https://example.com/none.png"])
         #expect(report.missing.map(\.neededBy) == ["https://example.com/s.css", "https://example.com/"])
@@ -68,14 +78,17 @@ import Web
         #expect(text.utf8.count < 4000 && report.responses == 4)
     }
 
-    @Test func `a chain of a thousand sheets, frames or modules is cut, or carried out, and does not break the stack`() throws {
+    @Test func `a chain of a thousand sheets, frames or modules is cut, or carried out, and does not break the stack`()
+        throws
+    {
         var files: [HeldSite.Answer] = []
         for number in 0..<1000 {
             files.append(Self.css("/\(number).css", "@import '/\(number + 1).css';"))
             files.append(.page("/\(number)", "<!doctype html><iframe src=/\(number + 1)></iframe>"))
             files.append(.file("/\(number).js", "text/javascript", Array("import '/\(number + 1).js';".utf8)))
         }
-        let page = "<!doctype html><link rel=stylesheet href=/0.css><iframe src=/0></iframe><script type=module src=/0.js></script>"
+        let page =
+            "<!doctype html><link rel=stylesheet href=/0.css><iframe src=/0></iframe><script type=module src=/0.js></script>"
         let (text, report) = try Self.document(page, files)
         #expect(text.contains("\"https://example.com/999.js\":\"data:text/javascript,"))
         #expect(report.missing.map(\.url) == ["https://example.com/1000.js"])
@@ -103,7 +116,9 @@ import Web
                 .file("/b.js", "text/javascript", Array("import './a.js'; '</script>'".utf8)),
             ])
         #expect(text.components(of: "\"https://example.com/b.js\":") == 1)
-        #expect(text.contains("src=\"data:text/javascript,import%20%22https://example.com/a.js%22\"") || text.contains("import%20%22https://example.com/a.js%22"))
+        #expect(
+            text.contains("src=\"data:text/javascript,import%20%22https://example.com/a.js%22\"")
+                || text.contains("import%20%22https://example.com/a.js%22"))
         #expect(text.contains("import 'https://example.com/b.js'"))
     }
 
@@ -117,8 +132,13 @@ import Web
 
     @Test func `what is no page is refused with what to do`() throws {
         let site = try HeldSite([.page("/", "x"), .file("/i.png", "image/png", [1])])
-        for (url, words) in [("https://example.com/i.png", "no HTML but image/png; name a page"), ("https://example.com/no", "does not hold it; prefetch it")] {
-            let error = #expect(throws: ArchiveError.self) { try site.export("x.html", .html) { $0.page = WebURL(url) } }
+        for (url, words) in [
+            ("https://example.com/i.png", "no HTML but image/png; name a page"),
+            ("https://example.com/no", "does not hold it; prefetch it"),
+        ] {
+            let error = #expect(throws: ArchiveError.self) {
+                try site.export("x.html", .html) { $0.page = WebURL(url) }
+            }
             #expect(error?.description.contains(words) == true, "\(String(describing: error))")
         }
         #expect(site.home.names(in: "").allSatisfy { !$0.hasPrefix("x.html") })
@@ -127,12 +147,15 @@ import Web
     @Test(arguments: [ArchiveForm.warc, .wacz, .har, .zip, .folder])
     func `of a page any form has what the page needs, and nothing else`(form: ArchiveForm) throws {
         let site = try HeldSite([
-            .page("/", "start"), .page("/p", "<link rel=stylesheet href=/s.css><a href=/>x</a>"), Self.css("/s.css", "b{background:url(i.png)}"),
+            .page("/", "start"), .page("/p", "<link rel=stylesheet href=/s.css><a href=/>x</a>"),
+            Self.css("/s.css", "b{background:url(i.png)}"),
             .file("/i.png", "image/png", [1]), .file("/other.png", "image/png", [2]),
         ])
         let report = try site.export("p" + form.suffix, form) { $0.page = WebURL("https://example.com/p") }
         #expect(report.responses == 3 && report.pages == 1 && report.isVerified == true && report.missing.isEmpty)
-        if form == .folder { #expect(Set(site.home.names(in: "p")) == [".nojekyll", "i.png", "index.html", "p.html", "s.css"]) }
+        if form == .folder {
+            #expect(Set(site.home.names(in: "p")) == [".nojekyll", "i.png", "index.html", "p.html", "s.css"])
+        }
     }
 
     @Test(arguments: [
@@ -149,5 +172,7 @@ import Web
 }
 
 extension String {
-    fileprivate func components(of part: String) -> Int { split(separator: part, omittingEmptySubsequences: false).count - 1 }
+    fileprivate func components(of part: String) -> Int {
+        split(separator: part, omittingEmptySubsequences: false).count - 1
+    }
 }

@@ -23,8 +23,11 @@ struct PageFileTests {
                     + "<rect width='100%' height='100%' fill='\(colour)'/></svg>"
             }
             origin.on("/", .page(Self.page(cdn, hasScripts)))
-            origin.on("/css/main.css", .file(hasScripts ? Self.sheet : Self.sheet.replacing("#x", with: ""), type: "text/css"))
-            origin.on("/css/deep/more.css", .file("@import '../main.css'; h2 { color: rgb(9, 99, 9) }", type: "text/css"))
+            origin.on(
+                "/css/main.css", .file(hasScripts ? Self.sheet : Self.sheet.replacing("#x", with: ""), type: "text/css")
+            )
+            origin.on(
+                "/css/deep/more.css", .file("@import '../main.css'; h2 { color: rgb(9, 99, 9) }", type: "text/css"))
             origin.on("/css/bg.svg", .file(draw("#123456"), type: "image/svg+xml"))
             origin.on("/a%20b.svg", .file(draw("tomato"), type: "image/svg+xml"))
             origin.on("/fine.svg", .file(draw("olive", 2), type: "image/svg+xml"))
@@ -36,14 +39,26 @@ struct PageFileTests {
                     "<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'><symbol id='mark' viewBox='0 0 9 9'>"
                         + "<circle cx='4' cy='4' r='4' fill='purple'/></symbol></svg>", type: "image/svg+xml"))
             origin.on("/app/main.js", .file(Self.module, type: "text/javascript"))
-            origin.on("/app/part.js", .file("import { name } from './main.js'; export const of = () => name + '!';", type: "text/javascript"))
+            origin.on(
+                "/app/part.js",
+                .file("import { name } from './main.js'; export const of = () => name + '!';", type: "text/javascript"))
             origin.on("/app/late.js", .file("export default 'late';", type: "text/javascript"))
-            origin.on("/old.js", .file("document.querySelector('#old').textContent = 'caf\u{E9}';", type: "text/javascript; charset=utf-8"))
+            origin.on(
+                "/old.js",
+                .file(
+                    "document.querySelector('#old').textContent = 'caf\u{E9}';", type: "text/javascript; charset=utf-8")
+            )
             origin.on("/data.json", .file("{\"told\": \"data\"}", type: "application/json"))
-            origin.on("/frame.html", .page("<!doctype html><style>body { background: url(/c.svg) }</style><p id=f>In a frame &amp; \"well\" \u{2603}</p>" + (hasScripts ? "<script>f.append(' ran')</script>" : "")))
+            origin.on(
+                "/frame.html",
+                .page(
+                    "<!doctype html><style>body { background: url(/c.svg) }</style><p id=f>In a frame &amp; \"well\" \u{2603}</p>"
+                        + (hasScripts ? "<script>f.append(' ran')</script>" : "")))
             origin.on("/quirks.html", .page("<p>No doctype, <b>no</b> margin</p>"))
             origin.on("/other", .page("another page"))
-            cdn.on("/x.css", any(.file("h1 { background: url(x.png) 0 0 / 30px; border: 3px solid teal }", type: "text/css")))
+            cdn.on(
+                "/x.css",
+                any(.file("h1 { background: url(x.png) 0 0 / 30px; border: 3px solid teal }", type: "text/css")))
             cdn.on("/x.png", any(.file(ChromiumTests.pixel, type: "image/png")))
             folder = try TemporaryFolder()
             larder = Larder(at: folder.file("store"))
@@ -126,7 +141,9 @@ struct PageFileTests {
         #expect(try page.evaluate("document.querySelector('#data').textContent")?.string == "data")
         #expect(try page.evaluate("document.querySelectorAll('a')[0].href")?.string == site.start + "other#there")
         #expect(try page.evaluate("document.querySelectorAll('a')[1].href.slice(-15)")?.string == "/page.html#here")
-        #expect(try page.evaluate("frames[0].document.querySelector('#f').innerText")?.string == "In a frame & \"well\" \u{2603} ran")
+        #expect(
+            try page.evaluate("frames[0].document.querySelector('#f').innerText")?.string
+                == "In a frame & \"well\" \u{2603} ran")
     }
 
     @Test func `a page as a message of parts shows what the mirror shows, and asks nobody`() async throws {
@@ -140,8 +157,11 @@ struct PageFileTests {
 
     @Test func `a page becomes a picture of all of it, and a PDF, with nobody else there`() async throws {
         let origin = try TestOrigin()
-        origin.on("/", .page("<!doctype html><style>@media (prefers-color-scheme: dark) { html { background: navy } }</style>"
-            + "<h1>Tall</h1><div style='height: 3000px'></div><p>end <img src=/none.png>"))
+        origin.on(
+            "/",
+            .page(
+                "<!doctype html><style>@media (prefers-color-scheme: dark) { html { background: navy } }</style>"
+                    + "<h1>Tall</h1><div style='height: 3000px'></div><p>end <img src=/none.png>"))
         let folder = try TemporaryFolder()
         let larder = Larder(at: folder.file("store"))
         _ = try await larder.prefetch([origin.url("/")])
@@ -186,7 +206,9 @@ struct PageFileTests {
         defer { mirror.stop() }
         let shown = try browser.open(try #require(mirror.address(of: report.site)))
         #expect(try shown.text() == text)
-        #expect(shown.failures.allSatisfy { $0.url.contains("gone.png") || $0.url.contains("none.svg") }, "\(shown.failures)")
+        #expect(
+            shown.failures.allSatisfy { $0.url.contains("gone.png") || $0.url.contains("none.svg") },
+            "\(shown.failures)")
         let isSamePicture = try shown.screenshot() == picture
         #expect(isSamePicture)
     }

@@ -5,7 +5,8 @@ struct PagePartsTarget: Target {
     let name = "parts"
     let suffixes = [".html", ".list"]
     let pieces = [
-        "<iframe src=", "<link rel=preload href=", "<meta http-equiv=refresh content=", " src=\"", "='", "\"", "'", ">", "/>", "=",
+        "<iframe src=", "<link rel=preload href=", "<meta http-equiv=refresh content=", " src=\"", "='", "\"", "'", ">",
+        "/>", "=",
         "path: ", "path: ../", "* title:          ", "* type:           item\n", "* mime-type:      text/html\n",
         "* item size:      9\n", "* item size:      99999999999999999999\n", "\n", "../", "/..",
     ]
