@@ -16,6 +16,16 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     case zip
     /// The same in a tar that zstd packs.
     case tar
+    /// One page with everything that it needs, in one file that a browser opens without a server.
+    case html
+    /// The same as a message of parts (RFC 2557), as browsers save pages.
+    case mhtml
+    /// ZIM, for Kiwix.
+    case zim
+    /// One page on paper, as a browser prints it.
+    case pdf
+    /// A picture of one page, as a browser shows it.
+    case png
 
     /// What the name of a file or folder says; nil when it says nothing.
     package init?(path: String) {
@@ -30,6 +40,16 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
             self = .zip
         } else if name.hasSuffix(".tar.zst") {
             self = .tar
+        } else if name.hasSuffix(".html") || name.hasSuffix(".htm") {
+            self = .html
+        } else if name.hasSuffix(".mhtml") || name.hasSuffix(".mht") {
+            self = .mhtml
+        } else if name.hasSuffix(".zim") {
+            self = .zim
+        } else if name.hasSuffix(".pdf") {
+            self = .pdf
+        } else if name.hasSuffix(".png") {
+            self = .png
         } else if name.hasSuffix("/") {
             self = .folder
         } else {
@@ -40,6 +60,17 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     /// Those that hold responses, and can be taken in again.
     package static let ofResponses: [ArchiveForm] = [.warc, .wacz, .har]
 
+    /// Whether it has one page and no more.
+    package var isOfPage: Bool {
+        switch self {
+        case .html, .mhtml, .pdf, .png: true
+        case .warc, .wacz, .har, .folder, .zip, .zim: false
+        }
+    }
+
+    /// Whether a browser makes it.
+    package var isShown: Bool { self == .pdf || self == .png }
+
     /// What names of files of the form end with.
     package var suffix: String {
         switch self {
@@ -49,6 +80,11 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
         case .folder: "/"
         case .zip: ".zip"
         case .tar: ".tar.zst"
+        case .html: ".html"
+        case .mhtml: ".mhtml"
+        case .zim: ".zim"
+        case .pdf: ".pdf"
+        case .png: ".png"
         }
     }
 }
@@ -60,6 +96,13 @@ package enum ArchiveFiles {
         at path: String, _ limits: ArchiveLimits = ArchiveLimits()
     ) throws(ArchiveError) -> any ArchiveReader {
         try reader(of: path, .measured, limits)
+    }
+
+    /// Writes a file whole, or not at all.
+    package static func write(_ bytes: [UInt8], to path: String) throws(ArchiveError) -> ArchiveFile {
+        let output = try ArchiveOutput(path)
+        try output.write(bytes)
+        return try output.finish()
     }
 
     /// - Parameter base: where a folder stood, if it does not say so itself.
@@ -77,15 +120,25 @@ package enum ArchiveFiles {
             if WACZReader.isOne(zip) { return try WACZReader(zip, keeping, limits) }
             return try FolderReader(ZipFolder(zip, limits), base: base, keeping, limits)
         }
+        if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) { return try ZIMReader(path, keeping, limits) }
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
         if first == UInt8(ascii: "{") { return try HARReader(path, keeping, limits) }
         if first == UInt8(ascii: "<"), SavedPage.isPage(path) {
             return try FolderReader(DiskFolder(page: path, limits), base: base, isPage: true, keeping, limits)
         }
+        if isMessage(beginning) { return try MHTMLReader(path, keeping, limits) }
         let input = try ArchiveInput(path)
         if try input.fill(), TarFile.isOne(input.available) {
             return try FolderReader(TarFile(path, limits), base: base, keeping, limits)
         }
         return WARCReader(input, keeping, limits)
+    }
+
+    /// Whether it begins as mail does, and has parts.
+    private static func isMessage(_ beginning: [UInt8]) -> Bool {
+        let text = String(decoding: beginning, as: UTF8.self).lowercased()
+        guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), !text.hasPrefix("warc/") else { return false }
+        let isField = text.utf8[..<colon].allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2D }
+        return isField && colon != text.utf8.startIndex && text.contains("content-type: multipart/")
     }
 }

@@ -20,6 +20,10 @@ public struct ExportReport: Sendable, Equatable {
     public internal(set) var leftOutByForm = 0
     /// Addresses whose bodies are gone or damaged.
     public internal(set) var damaged: [String] = []
+    /// Of one page: what it needs and is not held, by its address. A folder lists that itself.
+    public internal(set) var missing: [Miss] = []
+    /// Of one page: what it needs, and has no room in one file.
+    public internal(set) var tooLarge: [Large] = []
     /// What was written was read back, and is what was held; nil where nobody asked for that.
     public internal(set) var isVerified: Bool?
     /// SHA-256 of the public key with which it is signed; nil where nobody asked for that.
@@ -30,14 +34,37 @@ public struct ExportReport: Sendable, Equatable {
         public let byteCount: Int64
     }
 
-    init(site: String, visit: Int64?, form: ArchiveForm) {
+    /// An address that is not held.
+    public struct Miss: Sendable, Equatable {
+        public let url: String
+        public let neededBy: String
+    }
+
+    /// A body that was left out for its size.
+    public struct Large: Sendable, Equatable {
+        public let url: String
+        public let byteCount: Int64
+    }
+
+    package init(site: String, visit: Int64?, form: ArchiveForm) {
         self.site = site
         self.visit = visit
         self.form = form
     }
 
+    /// Of a page that a browser showed.
+    package mutating func tell(_ file: ArchiveFile, missing: [String: String]) {
+        files = [File(path: file.path, byteCount: file.byteCount)]
+        (responses, pages, byteCount) = (1, 1, file.byteCount)
+        self.missing = Self.missing(missing)
+    }
+
+    static func missing(_ urls: [String: String]) -> [Miss] {
+        urls.sorted { $0.key < $1.key }.map { Miss(url: $0.key, neededBy: $0.value) }
+    }
+
     /// Everything that was asked for is in the archive.
-    public var isComplete: Bool { damaged.isEmpty && isVerified != false }
+    public var isComplete: Bool { damaged.isEmpty && tooLarge.isEmpty && isVerified != false }
 
     /// The report for programs.
     public var json: String { members.text() }
@@ -50,9 +77,17 @@ extension ExportReport: JSONObject {
             "files": files.map { ["path": $0.path, "bytes": $0.byteCount] as JSONMembers },
             "responses": responses, "pages": pages, "bytes": byteCount, "leftOutPrivate": leftOutPrivate,
             "leftOutByPattern": leftOutByPattern, "leftOutByForm": leftOutByForm, "damaged": damaged,
-            "verified": isVerified, "signer": signer,
+            "verified": isVerified, "signer": signer, "missing": missing, "tooLarge": tooLarge,
         ]
     }
+}
+
+extension ExportReport.Miss: JSONObject {
+    package var members: JSONMembers { ["url": url, "neededBy": neededBy] }
+}
+
+extension ExportReport.Large: JSONObject {
+    package var members: JSONMembers { ["url": url, "bytes": byteCount] }
 }
 
 /// What an import took in, and what it did not.

@@ -20,6 +20,11 @@ package struct ExportPlan: Sendable {
     package var isVerified = true
     /// Signs the archive; nil for none.
     package var key: SigningKey?
+    /// Only this page, with what it needs.
+    package var page: WebURL?
+    /// Of a page in one file: its scripts run.
+    package var keepsScripts = true
+    package var pageLimits = PageLimits()
     /// Told of responses and bytes, now and then.
     package var progress: (@Sendable (_ done: Int, _ byteCount: Int64) -> Void)?
 
@@ -37,6 +42,8 @@ package final class Export {
     private let interruption: Interruption
     private var report: ExportReport
     private var tally = ArchiveTally()
+    /// The addresses that belong to the page that is wanted; nil for all.
+    private var needed: Set<String>?
 
     package init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
         self.plan = plan
@@ -47,6 +54,12 @@ package final class Export {
 
     /// Blocks. When it throws, nothing stands under the names of the files.
     package func run() throws(ArchiveError) -> ExportReport {
+        if plan.form.isOfPage { return try PageExport(plan, reader, interruption).run() }
+        if let page = plan.page {
+            let needs = try ShownCopies(plan, reader).needs(of: page, atMost: Self.mostNeeds)
+            needed = Set(needs.addresses.map(\.href))
+            report.missing = ExportReport.missing(needs.missing.missing)
+        }
         let writer = try writer()
         var failure: ArchiveError?
         try ArchiveError.storing { () throws(StoreError) in
@@ -66,11 +79,14 @@ package final class Export {
         guard report.responses > 0 else { throw nothing }
         report.signer = plan.key.map { DigestStream.digest(.sha256, of: $0.publicKey.span).hex }
         report.files = try writer.finish().map { ExportReport.File(path: $0.path, byteCount: $0.byteCount) }
-        if plan.isVerified {
-            report.isVerified = if let files = writer as? FolderWriter { try files.verify() } else { try verify() }
-        }
+        if let zim = writer as? ZIMWriter { report.missing = ExportReport.missing(zim.missing) }
+        if plan.isVerified { report.isVerified = try verify(writer) }
         return report
     }
+
+    private static let mostNeeds = 100_000
+
+    private func isNeeded(_ url: WebURL) -> Bool { needed?.contains(url.key.href) ?? true }
 
     private var nothing: ArchiveError {
         let reason =
@@ -89,25 +105,35 @@ package final class Export {
             date: began ?? 0)
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
-        case .wacz: return try WACZWriter(plan.path, info, start: plan.site.start.first, key: plan.key)
+        case .wacz: return try WACZWriter(plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))
         case .tar: return try files(TarTree(plan.path, date: info.date))
+        case .zim:
+            let about = try ZIMMetadata(site: plan.site, page: plan.page, ShownCopies(plan, reader))
+            return try ZIMWriter(plan.path, about, interruption) { (tree) throws(ArchiveError) in
+                try files(tree, isClosed: true)
+            }
+        case .html, .mhtml, .pdf, .png: preconditionFailure("a page is written by itself")
         }
     }
 
-    private func files(_ tree: any FileTree) throws(ArchiveError) -> FolderWriter {
-        let (plan, hasPrivate) = (plan, plan.hasPrivate)
-        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit) { row in
+    private func files(_ tree: any FileTree, isClosed: Bool = false) throws(ArchiveError) -> FolderWriter {
+        let (plan, hasPrivate, needed) = (plan, plan.hasPrivate, needed)
+        return try FolderWriter(tree, reader, plan.site, asOf: plan.visit, start: plan.page, isClosed: isClosed) {
+            row in
+            // A ZIM has no place for what is empty.
+            if isClosed, row.response.body?.byteCount == 0 { return false }
             guard let url = WebURL(row.response.href), url.isHTTP, plan.isWanted(url) else { return false }
+            guard needed?.contains(url.key.href) ?? true else { return false }
             return hasPrivate || !row.response.flags.contains(.isPrivate)
         }
     }
 
     private func write(_ row: ShownRow, to writer: any ArchiveWriter) throws(ArchiveError) {
         let response = row.response
-        guard let url = WebURL(response.href), url.isHTTP else { return }
+        guard let url = WebURL(response.href), url.isHTTP, isNeeded(url) else { return }
         guard plan.isWanted(url) else {
             report.leftOutByPattern += 1
             return
@@ -142,6 +168,12 @@ package final class Export {
             guard let content = try reader.content(of: body), try body.isWhole(content) else { return nil }
             return content
         }
+    }
+
+    private func verify(_ writer: any ArchiveWriter) throws(ArchiveError) -> Bool? {
+        if let files = writer as? FolderWriter { return try files.verify() }
+        if let zim = writer as? ZIMWriter { return try zim.verify() }
+        return try verify()
     }
 
     /// Whether what was written reads as what was held.

@@ -19,11 +19,14 @@ final class FolderWriter: ArchiveWriter {
     private var tally = TreeTally()
     private var written: Set<String> = []
     /// What pages need and is not held, with who needs it.
-    private var missing: [String: String] = [:]
+    private(set) var missing: [String: String] = [:]
     /// Which file has which address, for whoever takes the folder in.
     private let list: BodySpool
     private let temporary: String
     private let isExported: (ShownRow) -> Bool
+    /// What reads it is no browser with a network: nothing is led to where it was but what a person follows, and there are no
+    /// files but the site's own.
+    private let isClosed: Bool
 
     private enum Place {
         case file(String)
@@ -37,14 +40,14 @@ final class FolderWriter: ArchiveWriter {
 
     /// Goes over all addresses once, to give each a name of its own.
     init(
-        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf visit: Int64?,
-        isExported: @escaping (ShownRow) -> Bool
+        _ tree: any FileTree, _ reader: StoreReader, _ site: Site, asOf visit: Int64?, start: WebURL? = nil,
+        isClosed: Bool = false, isExported: @escaping (ShownRow) -> Bool
     ) throws(ArchiveError) {
-        guard let start = WebURL(site.start.first ?? site.name), start.isHTTP else {
+        guard let start = start ?? WebURL(site.start.first ?? site.name), start.isHTTP else {
             throw ArchiveError(.input, "\(site.name) has no address to begin at: export it as WARC, WACZ or HAR")
         }
         (self.tree, self.reader, self.site, self.visit, self.start) = (tree, reader, site, visit, start)
-        self.isExported = isExported
+        (self.isExported, self.isClosed) = (isExported, isClosed)
         temporary = try ArchiveError.wrapping { () throws(SystemError) in
             try Folder.makeTemporary(named: "larder-export")
         }
@@ -140,7 +143,10 @@ final class FolderWriter: ArchiveWriter {
         let source = table.source(of: bytes.span) ?? bytes
         let base = table.base.flatMap { WebURL($0, base: url) } ?? url
         var failure: ArchiveError?
-        let patch = Patch(source.span, table, changes: changes(table)) { occurrence, reference in
+        var changes = Patch.Change.freeing(table)
+        if isClosed { changes += try calming(source, table, url, base) }
+        changes.sort { $0.range.lowerBound < $1.range.lowerBound }
+        let patch = Patch(source.span, table, changes: changes) { occurrence, reference in
             guard failure == nil else { return nil }
             do throws(ArchiveError) {
                 return try replacement(occurrence, reference, url, base, table, name)
@@ -158,16 +164,26 @@ final class FolderWriter: ArchiveWriter {
         return needsMark ? [0xEF, 0xBB, 0xBF] + text : text
     }
 
-    /// Overwritten, by as many bytes, is what would keep a browser from showing the files: policies that name the network's
-    /// origins, and digests of bodies whose links lead elsewhere now.
-    private func changes(_ table: LinkTable) -> [Patch.Change] {
-        table.marks.compactMap { mark in
-            switch mark.kind {
-            case .policy: Patch.Change(at: mark.place, "original-content-policy")
-            case .integrity: Patch.Change(at: mark.place, "data-hash")
-            case .referrer, .referrerPolicy, .start, .startIfShown: nil
+    /// A page that leads on after a while, or to what is not there, or to itself, is one that stays: a ZIM takes it for a
+    /// redirect, and would not have its text.
+    private func calming(
+        _ source: [UInt8], _ table: LinkTable, _ url: WebURL, _ base: WebURL
+    ) throws(ArchiveError) -> [Patch.Change] {
+        var changes: [Patch.Change] = []
+        for occurrence in table.occurrences where occurrence.kind == .refresh {
+            guard let tag = TagAround(around: occurrence.range, in: source, isWhole: false),
+                let pragma = tag.attributes.first(where: { $0.name == "http-equiv" })?.value,
+                let content = tag.value(of: "content", in: source)
+            else { continue }
+            let reference = table.reference(occurrence, in: source.span)
+            if let target = WebURL(utf8: reference.span, base: base), target.isHTTP, target.key != url.key,
+                case .file = try place(of: target), content.drop(while: { $0 == " " }).hasPrefix("0")
+            {
+                continue
             }
+            changes.append(Patch.Change(pragma, Array("ignored".utf8)))
         }
+        return changes
     }
 
     private func replacement(
@@ -186,11 +202,19 @@ final class FolderWriter: ArchiveWriter {
         switch try place(of: target) {
         case .file(let file): return FolderNames.reference(from: name, to: file) + fragment
         case .missing:
-            if occurrence.role == .requisite || occurrence.kind == .frame, missing.count < Self.mostMissing {
+            let isNeeded = occurrence.role == .requisite || occurrence.kind == .frame
+            if isNeeded, missing.count < Self.mostMissing, try !isEmpty(target) {
                 missing[target.key.href] = missing[target.key.href] ?? url.href
             }
-            return target.href
+            return isClosed && isNeeded ? DataURL.empty : target.href
         }
+    }
+
+    /// Held, and left out as there is nothing in it.
+    private func isEmpty(_ target: WebURL) throws(ArchiveError) -> Bool {
+        guard isClosed else { return false }
+        let held = try ArchiveError.storing { () throws(StoreError) in try reader.response(for: target.key.href) }
+        return held?.body?.byteCount == 0
     }
 
     /// The file that has what is at an address, be it by way of redirects.
@@ -254,11 +278,11 @@ final class FolderWriter: ArchiveWriter {
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         // GitHub's pages leave out what begins with an underscore unless this is there.
-        try add(".nojekyll", "")
+        if !isClosed { try add(".nojekyll", "") }
         if case .file(let file) = try place(of: start), file != "index.html", written.insert("index.html").inserted {
             try add("index.html", Self.leading(to: file))
         }
-        if !missing.isEmpty {
+        if !missing.isEmpty, !isClosed {
             let lines = missing.sorted { $0.key < $1.key }.map { "\($0.key)  needed by \($0.value)\n" }
             try add(Self.missingList, lines.joined())
         }

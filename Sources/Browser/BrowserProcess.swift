@@ -211,8 +211,8 @@ package final class BrowserProcess {
         posix_spawnattr_setflags(&attributes, Int16(flags))
 
         var identifier = pid_t()
-        let status = withCStrings([executable] + arguments) { words in
-            withCStrings(environment(in: folder, keepsHome: keepsHome)) { environment in
+        let status = ([executable] + arguments).withCStrings { words in
+            environment(in: folder, keepsHome: keepsHome).withCStrings { environment in
                 posix_spawn(&identifier, executable, &actions, &attributes, words, environment)
             }
         }
@@ -240,14 +240,5 @@ package final class BrowserProcess {
             variable += 1
         }
         return texts
-    }
-
-    /// Lends the texts as C takes the arguments of a program: pointers, closed by a null.
-    private static func withCStrings<Result>(
-        _ texts: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
-    ) -> Result {
-        let pointers = texts.map { strdup($0) }
-        defer { for pointer in pointers { free(pointer) } }
-        return body(pointers + [nil])
     }
 }

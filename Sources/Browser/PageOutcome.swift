@@ -23,6 +23,8 @@ package struct PageOutcome: Sendable {
     package var text: String?
     /// The first viewport as a PNG, its fonts ready and its animations at their end.
     package var picture: [UInt8]?
+    /// As a PDF.
+    package var paper: [UInt8]?
     package var document: String?
     /// Everything that it asked for, its workers and frames too, in order; redirects are requests of their
     /// own.

@@ -58,7 +58,7 @@ enum PageScripts {
         if !linksOnly && visit.wantsDocument {
             script += "look.document = (own('documentElement')?.outerHTML ?? '').slice(0, \(textLimit));"
         }
-        if !linksOnly && visit.wantsPicture {
+        if !linksOnly && (visit.wantsPicture || visit.wantsPaper) {
             script += """
                 try {
                   const sheet = new CSSStyleSheet();
@@ -73,6 +73,9 @@ enum PageScripts {
                 const late = new Promise((done) => setTimeout(done, 2000));
                 await Promise.race([own('fonts').ready, late]);
                 await frames();
+                const box = own('documentElement');
+                look.width = box.clientWidth;
+                look.height = Math.ceil(Math.max(box.scrollHeight, box.getBoundingClientRect().height));
                 """
         }
         return function(script + "return look;")

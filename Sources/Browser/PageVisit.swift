@@ -76,7 +76,16 @@ package struct PageVisit: Sendable {
     package var staysOpen = false
     package var wantsText = false
     package var wantsPicture = false
+    /// Of a picture: all of the page, however high, up to ``pictureHeight``.
+    package var wantsWholePicture = false
+    /// The page as a PDF, as it is printed.
+    package var wantsPaper = false
+    /// It is shown to somebody who prefers dark colours, from the beginning.
+    package var prefersDark = false
     package var wantsDocument = false
+
+    /// In pixels of the device: what Chromium draws at once.
+    package static let pictureHeight = 16_384
 
     package init(url: String) {
         self.url = url

@@ -21,7 +21,7 @@ struct Tab: Sendable {
 
     private enum Purpose: Sendable {
         case context, target, setUp, navigation
-        case world, step, picture, probe
+        case world, step, picture, paper, probe
         case cookies, disposal
     }
 
@@ -55,6 +55,8 @@ struct Tab: Sendable {
     enum Patience {
         static let browser = Duration.seconds(15)
         static let picture = Duration.seconds(5)
+        /// For all of a page, or a page on paper.
+        static let paper = Duration.seconds(60)
         /// For a page whose scripts were just stopped.
         static let probe = Duration.seconds(5)
         /// A page that has said nothing for so long is asked whether it can.
@@ -166,6 +168,9 @@ struct Tab: Sendable {
         case .step: takeStep(reply, now)
         case .picture:
             outcome.picture = reply["data"]?.string.flatMap(Base64.decode)
+            print(now)
+        case .paper:
+            outcome.paper = reply["data"]?.string.flatMap(Base64.decode)
             finishStep(now)
         case .probe:
             if isCurtailed { perform(now) }
@@ -285,7 +290,7 @@ struct Tab: Sendable {
         post("Page.setLifecycleEventsEnabled", session, ["enabled": true])
         watch(session)
         if let first = visit.viewports.first { show(first) }
-        showColours("light")
+        showColours(visit.prefersDark ? "dark" : "light")
         post("Emulation.setFocusEmulationEnabled", session, ["enabled": true])
         post("Runtime.addBinding", session, ["name": PageScripts.binding])
         prepare(session)
@@ -472,7 +477,7 @@ struct Tab: Sendable {
         case .context, .target: actions.append(.giveUp("it does not open a tab"))
         case .setUp: end(.failed("its tab did not start"), now)
         case .navigation: end(.outOfTime, now)
-        case .world, .step, .picture, .probe:
+        case .world, .step, .picture, .paper, .probe:
             if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
         case .cookies: if stage == .closing { giveOutcome(now) }
         case .disposal: giveOutcome(now)
@@ -546,7 +551,7 @@ struct Tab: Sendable {
 
     private mutating func evaluate(_ script: String, inWorld: Bool = true, _ now: Duration) {
         // Fonts may take their time.
-        let further = steps.first == .look && visit.wantsPicture ? Patience.picture : .zero
+        let further = steps.first == .look && (visit.wantsPicture || visit.wantsPaper) ? Patience.picture : .zero
         var parameters: JSONMembers = ["expression": script, "awaitPromise": true, "returnByValue": true]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
         ask(Command("Runtime.evaluate", session, parameters), .step, until: now + visit.stall + further)
@@ -575,10 +580,8 @@ struct Tab: Sendable {
             outcome.text = value?["text"]?.string
             outcome.document = value?["document"]?.string
             hasLooked = true
-            guard visit.wantsPicture else { return finishStep(now) }
-            let picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
-            let command = Command("Page.captureScreenshot", session, picture)
-            ask(command, .picture, until: now + visit.stall + Patience.picture)
+            guard visit.wantsPicture else { return print(now) }
+            takePicture(of: value, now)
         case .lookAgain:
             takeLook(value)
             finishStep(now)
@@ -593,6 +596,32 @@ struct Tab: Sendable {
         case .dark, .viewport, .route, .scrollBack:
             finishStep(now, quiet: moment)
         }
+    }
+
+    /// All of a page that is laid out wider than its window, as pages are that know nothing of phones, is made smaller.
+    private mutating func takePicture(of look: JSONValue?, _ now: Duration) {
+        var picture: JSONMembers = ["format": "png", "optimizeForSpeed": false]
+        if visit.wantsWholePicture, let viewport = visit.viewports.first, let height = look?["height"]?.int,
+            let width = look?["width"]?.int, (1...PageVisit.pictureHeight).contains(width)
+        {
+            let scale = Double(viewport.width) / Double(width)
+            let most = Double(PageVisit.pictureHeight) / (viewport.scale * scale)
+            let least = Double(viewport.height) / scale
+            let clip: JSONMembers = [
+                "x": 0, "y": 0, "width": width, "height": Int(min(max(Double(height), least), most)), "scale": scale,
+            ]
+            picture = picture + ["captureBeyondViewport": true, "clip": clip]
+        }
+        let command = Command("Page.captureScreenshot", session, picture)
+        let patience = visit.wantsWholePicture ? Patience.paper : Patience.picture
+        ask(command, .picture, until: now + visit.stall + patience)
+    }
+
+    /// With its colours, on paper as it asks for.
+    private mutating func print(_ now: Duration) {
+        guard visit.wantsPaper else { return finishStep(now) }
+        let paper: JSONMembers = ["printBackground": true, "preferCSSPageSize": true]
+        ask(Command("Page.printToPDF", session, paper), .paper, until: now + visit.stall + Patience.paper)
     }
 
     private mutating func takeScroll(_ value: JSONValue?, _ now: Duration) {

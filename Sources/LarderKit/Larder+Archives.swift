@@ -19,6 +19,16 @@ public struct ExportOptions: Sendable {
     public var hasPrivate = false
     /// How large a WARC becomes before the next one is begun.
     public var split: ByteSize?
+    /// Of a page in one file: its scripts are in it, and run.
+    public var keepsScripts = true
+    /// Of a page in one file: what is larger is left out, and reported. Nil for 32 MB.
+    public var largestPart: ByteSize?
+    /// Of a page that a browser shows, for PDF and PNG: the program, nil for the first that is found.
+    public var browser: String?
+    /// In which window it is shown: `1280x900`, `390x844@3`. Nil for the first of these.
+    public var viewport: String?
+    /// It is shown in dark colours.
+    public var prefersDark = false
     /// What was written is read back, and compared with what is held.
     public var isVerified = false
     /// A WACZ is signed with the store's key, which is made where there is none yet. Signed again, the file is another one.
@@ -33,6 +43,8 @@ public struct ExportOptions: Sendable {
         plan.hasPrivate = hasPrivate
         plan.split = split?.byteCount
         plan.isVerified = isVerified
+        plan.keepsScripts = keepsScripts
+        if let largestPart { plan.pageLimits.body = Int(clamping: largestPart.byteCount) }
         plan.progress = Self.counting(progress)
     }
 
@@ -59,14 +71,17 @@ public struct ExportOptions: Sendable {
 }
 
 extension Larder {
-    /// Writes what a site shows into an archive that other programs read: WARC, WACZ or HAR. The same visit gives the same
-    /// file, byte for byte. Until it is whole nothing stands under its name.
+    /// Writes what a site shows, or one page of it with what that needs, into an archive that other programs read, or into
+    /// files that a browser opens. The same visit gives the same file, byte for byte. Until it is whole nothing stands under
+    /// its name.
     ///
     /// ```swift
     /// let report = try await larder.export("https://example.com/", to: "example.warc.gz")
     /// print(report.responses)
     /// ```
     ///
+    /// - Parameter site: the name of a site, or the URL of a page that is held; where the form has one page, the name stands
+    ///   for the page that the site begins with.
     /// - Returns: What was written, and what was left out. That bodies are damaged is no error; they are in the report.
     /// - Throws: `LarderError` of kind `.input` when there is no such site, visit or form, or nothing to export; `.machine` when
     ///   the file cannot be written; `.interrupted` when the task is cancelled, and then there is no file.
@@ -87,26 +102,39 @@ extension Larder {
         return try await Self.onThread("larder-export", onCancel: interruption.request) {
             () throws(LarderError) -> ExportReport in
             let reader = try storing { () throws(StoreError) -> StoreReader in try StoreReader(folder) }
-            var plan = ExportPlan(site: try Self.site(site, options.visit, reader), path: path, form: form)
+            let (held, page) = try Self.siteAndPage(site, options.visit, reader)
+            var plan = ExportPlan(site: held, path: path, form: form)
+            plan.page = page
             plan.isWanted = isWanted
             options.fill(&plan)
             if options.isSigned {
                 plan.key = try archiving { () throws(ArchiveError) in try ArchiveKey.open(in: folder) }
             }
             let wanted = plan
+            if form.isShown { return try PageShow(self, wanted, options).run(interruption) }
             return try archiving { () throws(ArchiveError) -> ExportReport in
                 try Export(wanted, reader, interruption).run()
             }
         }
     }
 
-    private static func site(
+    /// The site of that name, else the page of that URL and the site that shows it.
+    private static func siteAndPage(
         _ name: String, _ visit: Int64?, _ reader: StoreReader
-    ) throws(LarderError) -> Site {
-        try storing { () throws(StoreError) -> Site in
-            let held = try SiteName.site(name, in: reader.sites())
-            if let visit { _ = try held.visit(visit) }
-            return held
+    ) throws(LarderError) -> (site: Site, page: WebURL?) {
+        try storing { () throws(StoreError) -> (site: Site, page: WebURL?) in
+            let sites = try reader.sites()
+            let names = sites.map(\.name)
+            let held = SiteName.place(of: name, among: names).map { sites[$0] }
+            if let held {
+                if let visit { _ = try held.visit(visit) }
+                return (held, nil)
+            }
+            guard let page = (try? WebURL.typed(name))?.key, let shown = try reader.response(for: page.href),
+                let site = sites.first(where: { $0.visits.contains { $0.id == shown.visit } })
+            else { throw SiteName.unknown(name, among: names) }
+            if let visit { _ = try site.visit(visit) }
+            return (site, page)
         }
     }
 
@@ -151,7 +179,7 @@ extension Larder {
 }
 
 /// What stops an archive goes on as what stopped the call.
-private func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
+func archiving<Value>(_ body: () throws(ArchiveError) -> Value) throws(LarderError) -> Value {
     do throws(ArchiveError) {
         return try body()
     } catch {

@@ -336,20 +336,23 @@ struct CommandEntry: Sendable {
             ],
             run: ManifestCommand.run),
         CommandEntry(
-            name: "export", operands: "SITE FILE|DIR/", operandCount: 2...2,
-            summary: "write what is held of a site: WARC, WACZ, HAR, plain files",
+            name: "export", operands: "SITE|URL FILE|DIR/", operandCount: 2...2,
+            summary: "write a site or a page: WARC, HAR, ZIM, files, HTML, MHTML, PDF",
             examples: [
                 "larder export https://example.com/ example.wacz",
                 "larder export https://example.com/ example.warc.gz --visit 3 --verify",
                 "larder export https://example.com/ docs.warc.gz --include '/docs/**' --split 1G",
-                "larder export https://example.com/ stick/example/", "larder export https://example.com/ example.zip",
+                "larder export https://example.com/ stick/example/", "larder export https://example.com/ example.zim",
+                "larder export https://example.com/docs/a.html a.html",
+                "larder export https://example.com/docs/a.html a.pdf",
             ],
             options: Option.export,
             notes: [
                 """
-                The forms, and what each of them holds, are in larder help archives. The same visit gives the same file, byte
-                for byte. Until a file is whole it does not have its name. Exit status 1 says that something is damaged, and
-                left out, or that what was read back is not what is held.
+                The forms, and what each of them holds, are in larder help archives. A URL stands for that page with what it
+                needs, in any form. The same visit gives the same file, byte for byte, where no browser and no other program
+                makes it. Until a file is whole it does not have its name. Exit status 1 says that something is damaged or too
+                large, and left out, or that what was read back is not what is held.
                 """
             ], run: ExportCommand.run),
         CommandEntry(

@@ -470,12 +470,18 @@ extension Option {
 /// What `export` and `import` understand beside what others do.
 extension Option {
     static let archiveFormat = Option(
-        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip or tar",
+        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
         standard: "what the name of the file says")
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
     static let privateToo = Option(
         name: "--private", value: nil, help: "export too what was fetched with a login or with cookies", standard: nil)
+    static let noScripts = Option(
+        name: "--no-scripts", value: nil, help: "of a page in one file: leave its scripts out", standard: nil)
+    static let dark = Option(
+        name: "--dark", value: nil, help: "of a PDF or PNG: show the page in dark colours", standard: nil)
+    static let oneViewport = Option(
+        name: "--viewport", value: "SIZE", help: "of a PDF or PNG: the window, such as 390x844@3", standard: "1280x900")
     static let readBack = Option(
         name: "--verify", value: nil, help: "read back what was written, and compare it with what is held",
         standard: nil)
@@ -489,9 +495,9 @@ extension Option {
         standard: "what it says itself")
 
     static let export: [Option] = [
-        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
-        .sign,
-        .json, .quiet, .progress,
+        .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split,
+        .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
+        .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
     static let importing: [Option] = [.store, .intoSite, .folderAddress, .json, .quiet, .progress]
 }

@@ -157,6 +157,13 @@ final class ChromiumVisit {
         return picture
     }
 
+    /// The page as the browser saves it: MHTML.
+    func snapshot() throws(ChromiumError) -> String {
+        let answer = try connection.call("Page.captureSnapshot", session: session) { $0.member("format", "mhtml") }
+        guard let data = answer["data"]?.string else { throw ChromiumError("saving the page", "the answer holds none") }
+        return data
+    }
+
     // MARK: - Events
 
     /// Has a session tell of its requests, and those of the frames and workers below it.

@@ -44,6 +44,38 @@ import Web
                 == ["index.html", "b.html", ".nojekyll", "~larder.jsonl", "~missing.txt"])
     }
 
+    @Test func `a page is one file that needs nothing else, or a message that is taken in again`() throws {
+        let page = home.file("page.html")
+        let export = try larder("export", origin.url("/"), page, "--verify")
+        #expect(export.status == 0, "\(export)")
+        #expect(export.output.hasPrefix("\(origin.url("/")): 2 responses (1 page), 3.1 kB\n  \(page): "))
+        let text = String(decoding: try WholeFile.read(page, atMost: 1 << 20), as: UTF8.self)
+        #expect(text.contains("<a href=\(origin.url("/b"))>") && text.contains("src=data:image/png;base64,"))
+        let large = try larder("export", origin.url("/"), home.file("small.html"), "--max-body", "1000", "--no-scripts")
+        #expect(
+            large.status == 1 && large.output.contains("3.0 kB, and left out (--max-body says what is): "), "\(large)")
+
+        let message = home.file("page.mhtml")
+        #expect(
+            try larder("export", origin.url("/b"), message, "--verify").output.hasPrefix(
+                "\(origin.url("/")): 1 response (1 page)"))
+        let taken = try larder("import", message, "--store", home.file("other"))
+        #expect(
+            taken.status == 0 && taken.output.hasPrefix("\(origin.url("/b")), visit 1: 1 response (1 page)"), "\(taken)"
+        )
+        let part = try larder("export", origin.url("/b"), home.file("b.har"), "--json")
+        #expect(part.output.contains("\"responses\": 1"), "\(part)")
+    }
+
+    @Test func `what other programs do wants them, and says so`() throws {
+        let picture = try larder("export", origin.url("/"), home.file("page.png"), "--browser", "/no/chromium")
+        #expect(picture.status == 2 && picture.errors.contains("cannot be run; name a Chromium"), "\(picture)")
+        try home.write("ZIM\u{4}", to: "no.zim")
+        let zim = try larder("import", home.file("no.zim"))
+        #expect(
+            zim.status == 2 && (zim.errors.contains("is no ZIM") || zim.errors.contains("install zim-tools")), "\(zim)")
+    }
+
     @Test func `what cannot be done is said with what can`() throws {
         let form = try larder("export", origin.url("/"), home.file("site.xyz"))
         #expect(form.status == 2 && form.errors.contains("there are warc (.warc.gz), "))

@@ -4,7 +4,7 @@ import Glibc
 /// Archives of all forms: which it is, their own bytes say.
 struct ArchiveTarget: Target {
     let name = "archive"
-    let suffixes = [".warc", ".har", ".wacz"]
+    let suffixes = [".warc", ".har", ".wacz", ".mhtml"]
     let pieces = [
         "WARC/1.0\r\n", "WARC/1.1\r\n", "WARC-Type: response\r\n", "WARC-Type: revisit\r\n", "WARC-Type: request\r\n",
         "WARC-Target-URI: http://a.test/\r\n", "WARC-Date: 2020-02-02T02:02:02Z\r\n", "Content-Length: 9\r\n",
@@ -13,6 +13,10 @@ struct ArchiveTarget: Target {
         "5\r\nhello\r\n0\r\n\r\n",
         "WARC-Block-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ\r\n", "\u{1F}", "PK\u{3}\u{4}", "PK\u{5}\u{6}",
         "{\"log\":{\"entries\":[", "\"request\":{\"url\":\"http://a.test/\"}", "\"encoding\":\"base64\"", "]}}",
+        "MIME-Version: 1.0\r\nContent-Type: multipart/related; boundary=\"b\"\r\n\r\n", "\r\n--b\r\n", "\r\n--b--\r\n",
+        "Content-Location: http://a.test/x\r\n", "Content-Location: cid:c\r\n", "Content-ID: <c>\r\n", "cid:c",
+        "Content-Transfer-Encoding: base64\r\n", "Content-Transfer-Encoding: quoted-printable\r\n", "=3D", "=\r\n",
+        "Content-Type: text/html\r\n", "<img src=\"cid:c\">",
         "filedesc://a 0 19960923142103 text/plain 20\n", "http://a.test/ 1.2.3.4 19961104142103 text/html 20\n",
     ]
 

@@ -37,6 +37,13 @@ enum ScriptPlace {
     }
 }
 
+extension BodyFormat {
+    /// Where what counts for a whole document may stand, before anything else of it; nil where there is no such place.
+    package func headPlace(in document: Span<UInt8>) -> Int? {
+        document.withUnsafeBufferPointer { ScriptPlace.mark(in: $0, self)?.place }
+    }
+}
+
 extension HTMLSkimmer {
     /// Behind `<html>` and `<head>`, or where they would stand: behind the doctype. Without all three it may
     /// be a piece of a document.

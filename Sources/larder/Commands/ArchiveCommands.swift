@@ -12,6 +12,11 @@ enum ExportCommand {
             options.exclude = arguments.texts(.exclude)
             options.hasPrivate = arguments.has(.privateToo)
             options.split = try arguments.size(.split)
+            options.keepsScripts = !arguments.has(.noScripts)
+            options.largestPart = try arguments.size(.maxBody)
+            options.browser = arguments.text(.browser)
+            options.viewport = arguments.text(.oneViewport)
+            options.prefersDark = arguments.has(.dark)
             options.isVerified = arguments.has(.readBack)
             options.isSigned = arguments.has(.sign)
             let larder = try arguments.larder
@@ -52,6 +57,15 @@ enum ExportCommand {
         let more = report.damaged.count - mostShown
         if more > 0 { lines.append("  and \(Wording.grouped(more)) more damaged (--json lists them)") }
         if let signer = report.signer { lines.append("Signed by the key \(signer)") }
+        for part in report.tooLarge.prefix(mostShown) {
+            lines.append(
+                "  \(Wording.bytes(part.byteCount)), and left out (\(Option.maxBody.name) says what is): \(part.url)")
+        }
+        for miss in report.missing.prefix(mostShown) {
+            lines.append("  not held: \(miss.url) (needed by \(miss.neededBy))")
+        }
+        let others = max(0, report.missing.count - mostShown) + max(0, report.tooLarge.count - mostShown)
+        if others > 0 { lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)") }
         switch report.isVerified {
         case true?: lines.append("Read back: it has what is held")
         case false?: lines.append("Read back: it is not what is held; export it again, to another disk")

@@ -183,6 +183,7 @@ struct HelpTopic: Sendable {
               larder export https://example.com/ example.warc.gz --verify
               larder export https://example.com/ example.wacz
               larder export https://example.com/ stick/example/
+              larder export https://example.com/docs/a.html a.html
               larder import crawl.warc.gz --site https://example.com/
               larder import build/ --url https://example.com/docs/
 
@@ -199,9 +200,25 @@ struct HelpTopic: Sendable {
                      modules, or that fetch, want a server in front of it: browsers do not let files load files
               zip    The same in a zip file
               tar    The same in a tar that zstd packs (.tar.zst)
+              zim    For Kiwix, with an index of its words; zimwriterfs has to be there (zim-tools), and --verify has
+                     zimcheck look at it. What is missing is asked of nobody, and what is empty left out
+
+            One page, of a URL or that a site begins with; a URL works with the forms above too
+              html   One file that asks nobody when it is opened: pictures, styles, fonts, media, frames and scripts stand in
+                     it, modules in an import map, what scripts are known to fetch beside them. Digests and policies are
+                     taken away, and one put there that shuts the network out; links lead to where they led. What is over
+                     --max-body is left out and told, and so is what is not held. Not there: what a router of scripts makes of
+                     the address, service workers, modules of workers, prefixes of import maps. Of a srcset Chromium takes
+                     the finest picture. --no-scripts leaves scripts out
+              mhtml  A message of parts, as browsers save pages. Bodies stand as they came, but for digests and policies.
+                     Browsers run no scripts of it, and take no parts out of other drawings
+              pdf    On paper, as a Chromium or Chrome prints it, by what larder holds alone (LARDER_CHROMIUM or --browser)
+              png    A picture of all of the page, up to 16,384 pixels high; --viewport says how wide, --dark in which colours
 
             In
-              WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content. The first bytes say which it is.
+              WARC 1.0 and 1.1, ARC; plain, .gz and .zst; WACZ; HAR with content; MHTML; ZIM where zimdump is there
+              (zim-tools). The first bytes say which it is. What an MHTML names by cid: gets an address below ~cid/ of its
+              page's host. The files of a ZIM get addresses of a host that is named as its file is (NAME.zim.invalid).
               A signature of a WACZ is verified, and said: by which key, or that it does not hold.
               Records without a digest are taken as they are; a digest that does not hold is a reason to refuse.
               Folders, and zip files and tars of them (plain, .gz, .zst): of larder itself (~larder.jsonl says all), of HTTrack (with hts-cache/new.zip,

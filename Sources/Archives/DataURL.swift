@@ -1,0 +1,72 @@
+internal import Markup
+internal import Web
+
+/// A body as a `data:` address (RFC 2397).
+enum DataURL {
+    /// What can be neither found nor shown: to whoever asks for it the network has failed. In a `srcset` Chromium takes the
+    /// finest picture that a `data:` address has, whichever it would fetch: so this is none.
+    static let missing = "about:invalid"
+    /// Nothing, which is well.
+    static let empty = "data:,"
+
+    /// Written by escapes where that is shorter than base64, as it is for texts that hold such addresses themselves.
+    static func of(_ bytes: [UInt8], _ type: String) -> String {
+        let escaped = bytes.count { isEscaped($0) }
+        if escaped * 2 + bytes.count <= (bytes.count + 2) / 3 * 4 {
+            var text = Array("data:\(type),".utf8)
+            text.reserveCapacity(text.count + bytes.count + escaped * 2)
+            for byte in bytes {
+                if isEscaped(byte) { text += [0x25, digit(byte >> 4), digit(byte & 15)] } else { text.append(byte) }
+            }
+            return String(decoding: text, as: UTF8.self)
+        }
+        return "data:\(type);base64,\(Base64.encode(bytes))"
+    }
+
+    /// The type, so that it stands in an address whatever a server said.
+    static func type(_ type: MediaType?, else other: String) -> String {
+        guard let type, isPlain(type.essence) else { return other }
+        return type.essence + charset(type.charset)
+    }
+
+    static func charset(_ name: String?) -> String {
+        guard let name, !name.isEmpty, isPlain(name) else { return "" }
+        return ";charset=\(name)"
+    }
+
+    /// The type of what says none of itself.
+    static func type(of format: BodyFormat) -> String {
+        switch format {
+        case .html: "text/html"
+        case .css: "text/css"
+        case .javaScript: "text/javascript"
+        case .svg: "image/svg+xml"
+        case .xhtml: "application/xhtml+xml"
+        case .json, .webManifest, .importMap, .speculationRules, .jsonLD: "application/json"
+        case .xml, .sitemap, .feed: "application/xml"
+        case .webVTT: "text/vtt"
+        case .hls: "application/vnd.apple.mpegurl"
+        case .dash: "application/dash+xml"
+        case .plainText: "text/plain"
+        case .opaque: "application/octet-stream"
+        }
+    }
+
+    private static func isPlain(_ text: String) -> Bool {
+        text.utf8.count <= 127
+            && text.utf8.allSatisfy {
+                $0.isASCIIDigit || (0x61...0x7A).contains($0 | 0x20) || "/+-._".utf8.contains($0)
+            }
+    }
+
+    /// What an address may not hold, or would not keep (section 4.4 of the URL standard); and what takes more where it is
+    /// written into markup, and again in what stands in there.
+    private static func isEscaped(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0...0x20, 0x7F..., 0x22, 0x23, 0x25, 0x26, 0x27, 0x3C, 0x3E, 0x5C, 0x60: true
+        default: false
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 { value + (value > 9 ? 0x37 : 0x30) }
+}

@@ -1,0 +1,135 @@
+internal import Digest
+internal import Markup
+internal import Store
+internal import Web
+
+/// Writes a page and what it needs as one message of parts (RFC 2557), as browsers save pages: the page first, each part under
+/// the address that it is asked for by.
+struct MHTMLWriter {
+    private let output: ArchiveOutput
+    private let boundary: String
+
+    /// - Parameter sum: of what is to be written, so that nothing in it can know the boundary.
+    init(_ output: ArchiveOutput, page: ShownCopies.Copy, sum: Digest) throws(ArchiveError) {
+        self.output = output
+        boundary = "----MultipartBoundary--\(sum.hex.prefix(40))----"
+        let type = page.format == .xhtml ? "application/xhtml+xml" : "text/html"
+        let date = HTTPDate(secondsSinceEpoch: page.response.fetched).text.replacing("GMT", with: "+0000")
+        let head = """
+            From: <Saved by larder>
+            Snapshot-Content-Location: \(page.url.href)
+            Subject: \(Self.encoded(page.body.title ?? page.url.href))
+            Date: \(date)
+            MIME-Version: 1.0
+            Content-Type: multipart/related;
+            \ttype="\(type)";
+            \tboundary="\(boundary)"
+
+
+            """
+        try output.write(Array(head.replacing("\n", with: "\r\n").utf8))
+    }
+
+    func add(_ bytes: [UInt8], _ type: String, at url: WebURL) throws(ArchiveError) {
+        let isText = bytes.count { QuotedPrintable.isEscaped($0) } * 3 <= bytes.count
+        let head = """
+            --\(boundary)
+            Content-Type: \(type)
+            Content-Transfer-Encoding: \(isText ? "quoted-printable" : "base64")
+            Content-Location: \(url.href)
+
+
+            """
+        try output.write(Array(head.replacing("\n", with: "\r\n").utf8))
+        try output.write(isText ? QuotedPrintable.encode(bytes) : Self.base64(bytes))
+        try output.write([0x0D, 0x0A])
+    }
+
+    func finish() throws(ArchiveError) -> ArchiveFile {
+        try output.write(Array("--\(boundary)--\r\n".utf8))
+        return try output.finish()
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> [UInt8] {
+        var lines: [UInt8] = []
+        lines.reserveCapacity(bytes.count / 57 * 78 + 80)
+        for start in stride(from: 0, to: bytes.count, by: 57) {
+            if start > 0 { lines += [0x0D, 0x0A] }
+            lines += Array(Base64.encode(Array(bytes[start..<min(start + 57, bytes.count)])).utf8)
+        }
+        return lines
+    }
+
+    /// What is not plain ASCII goes as RFC 2047 has it, a character never in two words.
+    private static func encoded(_ text: String) -> String {
+        if text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), !text.contains("=?"), text.utf8.count < 900 {
+            return text
+        }
+        var words: [String] = [""]
+        for scalar in text.unicodeScalars.prefix(250) {
+            let piece = Base64.encode(Array((words[words.count - 1] + String(scalar)).utf8))
+            if piece.utf8.count > 60 { words.append("") }
+            words[words.count - 1].unicodeScalars.append(scalar)
+        }
+        return words.map { "=?utf-8?B?\(Base64.encode(Array($0.utf8)))?=" }.joined(separator: "\r\n ")
+    }
+}
+
+/// Texts as mail carries them (RFC 2045, section 6.7), so that every byte comes back.
+enum QuotedPrintable {
+    static func isEscaped(_ byte: UInt8) -> Bool { byte != 0x20 && !(0x21...0x7E).contains(byte) || byte == 0x3D }
+
+    static func encode(_ bytes: [UInt8]) -> [UInt8] {
+        var (text, lineStart): ([UInt8], Int) = ([], 0)
+        text.reserveCapacity(bytes.count + bytes.count / 8)
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == 0x0D, index + 1 < bytes.count, bytes[index + 1] == 0x0A {
+                text += [0x0D, 0x0A]
+                lineStart = text.count
+                index += 2
+                continue
+            }
+            index += 1
+            let isEnd = index == bytes.count || bytes[index] == 0x0D
+            // A line that begins like a boundary would be taken for one.
+            let isDash = byte == 0x2D && text.count == lineStart
+            let isWritten = isEscaped(byte) || isDash || (byte == 0x20 && isEnd)
+            let piece = isWritten ? [0x3D, digit(byte >> 4), digit(byte & 15)] : [byte]
+            if text.count - lineStart + piece.count > 75 {
+                text += [0x3D, 0x0D, 0x0A]
+                lineStart = text.count
+                // It begins a line after all.
+                if byte == 0x2D, !isWritten {
+                    text += [0x3D, 0x32, 0x44]
+                    continue
+                }
+            }
+            text += piece
+            if byte == 0x0A {
+                text += [0x3D, 0x0D, 0x0A]
+                lineStart = text.count
+            }
+        }
+        return text
+    }
+
+    /// A line without its end; nil for what is no escape is left as it stands.
+    static func decode(_ line: ArraySlice<UInt8>, into output: inout [UInt8]) {
+        var index = line.startIndex
+        while index < line.endIndex {
+            if line[index] == 0x3D, index + 2 < line.endIndex, let high = line[index + 1].hexDigitValue,
+                let low = line[index + 2].hexDigitValue
+            {
+                output.append(high << 4 | low)
+                index += 3
+            } else {
+                output.append(line[index])
+                index += 1
+            }
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 { value + (value > 9 ? 0x37 : 0x30) }
+}

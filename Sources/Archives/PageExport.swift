@@ -1,0 +1,173 @@
+internal import Digest
+internal import Glibc
+internal import Markup
+internal import Store
+internal import System
+internal import Web
+
+/// Writes one page of a site into one file. It belongs to one thread.
+final class PageExport {
+    private let plan: ExportPlan
+    private let copies: ShownCopies
+    private let interruption: Interruption
+    private var report: ExportReport
+
+    init(_ plan: ExportPlan, _ reader: StoreReader, _ interruption: Interruption) {
+        (self.plan, self.interruption) = (plan, interruption)
+        copies = ShownCopies(plan, reader)
+        report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+    }
+
+    /// Blocks. When it throws, nothing stands under the name of the file.
+    func run() throws(ArchiveError) -> ExportReport {
+        let page = try page()
+        if plan.form == .mhtml { try writeParts(page) } else { try writeDocument(page) }
+        return report
+    }
+
+    private func writeDocument(_ page: ShownCopies.Copy) throws(ArchiveError) {
+        let writer = SinglePage(copies, plan.pageLimits, keepsScripts: plan.keepsScripts, interruption)
+        let bytes = try writer.document(page)
+        try finish(ArchiveFiles.write(bytes, to: plan.path), writer.told, page)
+        guard plan.isVerified else { return }
+        report.isVerified = try Self.digest(of: plan.path) == DigestStream.digest(.sha256, of: bytes.span)
+    }
+
+    private func finish(_ file: ArchiveFile, _ needs: PageNeeds, _ page: ShownCopies.Copy) throws(ArchiveError) {
+        report.files = [ExportReport.File(path: file.path, byteCount: file.byteCount)]
+        tell(needs, page)
+    }
+
+    // MARK: - Parts
+
+    private static let mostParts = 20_000
+
+    private func writeParts(_ page: ShownCopies.Copy) throws(ArchiveError) {
+        guard page.format == .html || page.format == .xhtml else {
+            throw ArchiveError(
+                .input, "\(page.url.href) is no HTML but \(page.response.type ?? "of no type"); name a page")
+        }
+        var (addresses, needs) = try copies.needs(of: page.url, atMost: Self.mostParts)
+        var parts: [(url: WebURL, copy: ShownCopies.Copy)] = []
+        var stream = DigestStream(.sha256)
+        for url in addresses {
+            try check()
+            guard let copy = try copies.copy(at: url) else { continue }
+            guard copy.body.byteCount <= plan.pageLimits.body,
+                needs.byteCount + Int64(copy.body.byteCount) <= Int64(plan.pageLimits.whole)
+            else {
+                needs.tooLarge[url.href] = copy.body.byteCount
+                continue
+            }
+            needs.add(copy)
+            parts.append((url, copy))
+            stream.update(copy.body.sha256.span)
+        }
+        addresses = []
+        let output = try ArchiveOutput(plan.path)
+        let writer = try MHTMLWriter(output, page: page, sum: stream.finish())
+        var tally = PartTally()
+        for (url, copy) in parts {
+            try check()
+            guard let bytes = try part(copy, at: url) else { continue }
+            tally.add(url.href, DigestStream.digest(.sha256, of: bytes.span))
+            try writer.add(bytes, DataURL.type(copy.type, else: DataURL.type(of: copy.format)), at: url)
+        }
+        try finish(writer.finish(), needs, page)
+        if plan.isVerified { report.isVerified = try tally == read() }
+    }
+
+    /// As it came, but for policies and digests, by which a page would not have its parts; what came by way of a redirect
+    /// names what it needs in full.
+    private func part(_ copy: ShownCopies.Copy, at url: WebURL) throws(ArchiveError) -> [UInt8]? {
+        guard let bytes = try copies.bytes(of: copy) else { return nil }
+        guard let table = try copies.table(of: copy), !table.isTranscoded else { return bytes }
+        let base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
+        let isMoved = copy.url.key != url.key
+        let patch = Patch(bytes.span, table, changes: Patch.Change.freeing(table)) { occurrence, reference in
+            guard isMoved, occurrence.flags.isDisjoint(with: [.isGuess, .isFragment, .hasCodebase]) else { return nil }
+            return WebURL(utf8: reference, base: base, queryEncoding: table.encoding)?.href
+        }
+        return patch.applied(to: bytes)
+    }
+
+    private func check() throws(ArchiveError) {
+        guard !interruption.isRequested else {
+            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+        }
+    }
+
+    private func read() throws(ArchiveError) -> PartTally? {
+        var tally = PartTally()
+        let reader = try ArchiveFiles.reader(of: plan.path, .measured)
+        while let item = try reader.next() {
+            guard case .response(let response) = item, let body = response.body else { return nil }
+            tally.add(response.url, body.sha256)
+        }
+        return tally
+    }
+
+    // MARK: - The report
+
+    /// The one that is wanted, else the one that the site begins with.
+    private func page() throws(ArchiveError) -> ShownCopies.Copy {
+        guard let url = plan.page ?? WebURL(plan.site.start.first ?? plan.site.name), url.isHTTP else {
+            throw ArchiveError(.input, "\(plan.site.name) has no page to begin at: name the URL of one")
+        }
+        if let copy = try copies.copy(at: url) { return copy }
+        let isPrivate = !copies.leftOutPrivate.isEmpty
+        throw ArchiveError(
+            .input,
+            isPrivate
+                ? "cannot export \(url.href): it was fetched with credentials; have it exported all the same"
+                : "cannot export \(url.href): the larder does not hold it; prefetch it",
+            remedy: isPrivate ? .privateToo : nil)
+    }
+
+    private func tell(_ needs: PageNeeds, _ page: ShownCopies.Copy) {
+        var parts = needs
+        parts.add(page)
+        report.responses = parts.parts.count
+        report.pages = 1
+        report.byteCount = parts.byteCount
+        report.missing = ExportReport.missing(parts.missing)
+        report.tooLarge = parts.tooLarge.sorted { $0.key < $1.key }.map {
+            ExportReport.Large(url: $0.key, byteCount: Int64($0.value))
+        }
+        report.damaged = copies.damaged.sorted()
+        report.leftOutPrivate = copies.leftOutPrivate.count
+        report.leftOutByPattern = copies.leftOutByPattern.count
+    }
+
+    private static func digest(of path: String) throws(ArchiveError) -> Digest {
+        var stream = DigestStream(.sha256)
+        _ = try ArchiveError.wrapping { () throws(SystemError) in
+            try File(path, O_RDONLY).eachPiece { piece in
+                stream.update(piece)
+                return true
+            }
+        }
+        return stream.finish()
+    }
+}
+
+/// Addresses and what is there, in whatever order.
+private struct PartTally: Equatable {
+    private var parts: [String: Digest] = [:]
+
+    mutating func add(_ address: String, _ digest: Digest) { parts[address] = digest }
+}
+
+extension Patch.Change {
+    /// Overwrites, by as many bytes, what would keep a browser from showing a page elsewhere: policies that name the network's
+    /// origins, and digests of bodies whose links lead elsewhere now.
+    static func freeing(_ table: LinkTable) -> [Patch.Change] {
+        table.marks.compactMap { mark in
+            switch mark.kind {
+            case .policy: Patch.Change(at: mark.place, "original-content-policy")
+            case .integrity: Patch.Change(at: mark.place, "data-hash")
+            case .referrer, .referrerPolicy, .start, .startIfShown: nil
+            }
+        }
+    }
+}

@@ -1,0 +1,485 @@
+internal import Markup
+internal import Store
+internal import System
+internal import Web
+
+/// How much goes into one file.
+package struct PageLimits: Sendable {
+    /// Of one body; what is larger is left out, and told.
+    package var body = 32 << 20
+    /// Of all that is put into addresses, what stands in others counted again.
+    package var whole = 512 << 20
+    /// Of documents in documents, and of sheets that import sheets.
+    package var depth = 8
+
+    package init() {}
+}
+
+/// Makes a page one document that needs nothing else: what it shows stands in `data:` addresses, frames in `srcdoc`, modules
+/// in an import map; what leads elsewhere leads to where it was. All other bytes stay as they came. A policy in its head keeps
+/// its scripts from the network. It belongs to one thread.
+final class SinglePage {
+    private let copies: ShownCopies
+    private let limits: PageLimits
+    private let keepsScripts: Bool
+    /// By the address as it was asked for, and for what, the address that has it.
+    private var known: [Slot: String] = [:]
+    /// Those that are being made: what leads to itself is not put into itself.
+    private var open: Set<String> = []
+    /// Of the document that is being made: what its scripts import, in the order in which it was found, and the drawings
+    /// that its elements are made from.
+    private var modules: [WebURL] = []
+    private var moduleNames: Set<String> = []
+    private var drawings: [(href: String, element: [UInt8])] = []
+    /// What its scripts may ask for when they run.
+    private var asked: Set<String> = []
+    private var spent = 0
+    private let interruption: Interruption
+    private(set) var told = PageNeeds()
+
+    private struct Slot: Hashable {
+        let href: String
+        let isShownAsIs: Bool
+    }
+
+    init(_ copies: ShownCopies, _ limits: PageLimits, keepsScripts: Bool, _ interruption: Interruption) {
+        (self.copies, self.limits, self.keepsScripts) = (copies, limits, keepsScripts)
+        self.interruption = interruption
+    }
+
+    /// The whole document.
+    func document(_ page: ShownCopies.Copy) throws(ArchiveError) -> [UInt8] {
+        guard page.format == .html || page.format == .xhtml else {
+            throw ArchiveError(
+                .input, "\(page.url.href) is no HTML but \(page.response.type ?? "of no type"); name a page")
+        }
+        guard let text = try patched(page, isFrame: false) else {
+            throw ArchiveError(.machine, "\(page.url.href) is damaged, or over 64 MB; prefetch it again")
+        }
+        return text
+    }
+
+    // MARK: - Bodies
+
+    /// A body with everything in it that it needs; nil where it is damaged, and has no links that could be told.
+    private func patched(_ copy: ShownCopies.Copy, isFrame: Bool) throws(ArchiveError) -> [UInt8]? {
+        guard let bytes = try copies.bytes(of: copy), let table = try copies.table(of: copy) else { return nil }
+        open.insert(copy.url.href)
+        defer { open.remove(copy.url.href) }
+        var body = Body(copy, bytes, table)
+        // Each document has its own.
+        let outer = (known, modules, moduleNames, drawings, asked)
+        if body.isDocument { (known, modules, moduleNames, drawings, asked) = ([:], [], [], [], []) }
+        var texts: [Int: String] = [:]
+        for occurrence in table.occurrences {
+            try check()
+            if let frame = try frame(occurrence, in: body) {
+                body.changes.append(frame)
+            } else if let text = try replacement(occurrence, in: body) {
+                texts[occurrence.range.lowerBound] = text
+                spent += text.utf8.count
+            }
+        }
+        if body.isDocument {
+            try finish(&body, isFrame: isFrame)
+            (known, modules, moduleNames, drawings, asked) = outer
+        }
+        body.changes.sort { $0.range.lowerBound < $1.range.lowerBound }
+        let patch = Patch(body.text.span, table, changes: body.changes) { occurrence, _ in
+            texts[occurrence.range.lowerBound]
+        }
+        return patch.applied(to: body.text)
+    }
+
+    /// What is too much even so is no page.
+    private func check() throws(ArchiveError) {
+        guard !interruption.isRequested else {
+            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+        }
+        guard spent <= limits.whole + limits.body * 2 else {
+            throw ArchiveError(
+                .input, "the page takes more than \(limits.whole >> 20) MB in one file; export it as a folder: DIR/")
+        }
+    }
+
+    /// A body on its way.
+    private struct Body {
+        let copy: ShownCopies.Copy
+        let text: [UInt8]
+        let table: LinkTable
+        let base: WebURL
+        var changes: [Patch.Change] = []
+
+        init(_ copy: ShownCopies.Copy, _ bytes: [UInt8], _ table: LinkTable) {
+            (self.copy, self.table) = (copy, table)
+            text = table.source(of: bytes.span) ?? bytes
+            base = table.base.flatMap { WebURL($0, base: copy.url) } ?? copy.url
+            changes = Patch.Change.freeing(table)
+        }
+
+        var isDocument: Bool { copy.format == .html || copy.format == .xhtml }
+
+        func target(_ occurrence: LinkOccurrence) -> WebURL? {
+            WebURL(
+                utf8: table.reference(occurrence, in: text.span).span,
+                base: occurrence.flags.contains(.ignoresBase) ? copy.url : base, queryEncoding: table.encoding)
+        }
+    }
+
+    // MARK: - Links
+
+    private func replacement(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> String? {
+        if occurrence.kind == .base { return "#" }
+        guard !occurrence.flags.contains(.hasCodebase), let target = body.target(occurrence), target.isHTTP else {
+            return nil
+        }
+        // What may be no address is left alone, and answered where it is one.
+        if occurrence.flags.contains(.isGuess) {
+            if keepsScripts, asked.count < Self.mostAsked { asked.insert(target.key.href) }
+            return nil
+        }
+        if occurrence.flags.contains(.isFragment), body.table.base == nil { return nil }
+        let fragment = target.fragment.map { "#" + $0 } ?? ""
+        if body.isDocument, occurrence.role != .requisite, target.key == body.copy.url.key, occurrence.kind != .form {
+            return fragment.isEmpty ? "#" : fragment
+        }
+        switch use(of: occurrence, in: body) {
+        case .nothing: return nil
+        case .address: return target.href
+        case .here: return "#"
+        case .none: return DataURL.empty
+        case .module: return try module(target, occurrence, in: body)
+        case .drawing:
+            if let name = target.fragment, body.copy.format == .html, try hasDrawing(target) { return "#" + name }
+            return try address(target, .content, neededBy: body) + fragment
+        case .content:
+            let text = try address(target, .content, neededBy: body)
+            return text == DataURL.missing && occurrence.kind == .frame ? "about:blank" : text + fragment
+        case .asIs: return try address(target, .asIs, neededBy: body) + fragment
+        }
+    }
+
+    private enum Use {
+        /// It stays as it is written.
+        case nothing
+        /// Where it was.
+        case address
+        /// This document.
+        case here
+        /// Nobody asks for it.
+        case none
+        case module
+        /// A part of a drawing.
+        case drawing
+        case content
+        /// The same, but a drawing that is shown as a picture loads nothing of its own.
+        case asIs
+    }
+
+    private func use(of occurrence: LinkOccurrence, in body: Body) -> Use {
+        switch occurrence.kind {
+        case .image, .icon: return isHint(occurrence, in: body) ? .none : .asIs
+        case .font, .media, .track, .embed, .style, .transform, .playlist, .frame:
+            return isHint(occurrence, in: body) ? .none : .content
+        case .script, .data, .worker:
+            return !keepsScripts || isHint(occurrence, in: body) ? .none : .content
+        case .module: return keepsScripts ? .module : .none
+        case .drawing: return occurrence.context.inner == .plain ? .drawing : .content
+        case .manifest, .preload, .prefetch, .origin: return .none
+        case .refresh, .speculation: return .here
+        case .name: return .nothing
+        case .page, .form, .alternate, .canonical, .navigation, .about, .feedEntry, .sitemapEntry, .applet, .search,
+            .htmlImport, .enclosure, .entity, .base, .codebase, .ping, .citation, .profile, .imageMap, .item,
+            .sharing, .metadata, .submission, .parameter, .policy, .sourceMap, .part:
+            return .address
+        }
+    }
+
+    /// Whether it only tells what will be needed. A preload that a script of its own makes a style sheet of is one.
+    private func isHint(_ occurrence: LinkOccurrence, in body: Body) -> Bool {
+        guard let tag = tag(around: occurrence, in: body), tag.element == "link" else { return false }
+        let words = tag.words(of: "rel", in: body.text)
+        guard !words.contains("stylesheet"), words.contains("preload") || words.contains("prefetch") else {
+            return false
+        }
+        return !keepsScripts || tag.value(of: "onload", in: body.text) == nil
+    }
+
+    private func tag(around occurrence: LinkOccurrence, in body: Body) -> TagAround? {
+        guard body.isDocument, occurrence.context.levels == 1 else { return nil }
+        return TagAround(around: occurrence.range, in: body.text, isWhole: occurrence.context.inner == .plain)
+    }
+
+    private enum Content {
+        case content, asIs
+    }
+
+    /// The address that has what is held at another one.
+    private func address(
+        _ target: WebURL, _ content: Content, neededBy body: Body
+    ) throws(ArchiveError) -> String {
+        let slot = Slot(href: target.key.href, isShownAsIs: content == .asIs)
+        if let text = known[slot] { return try spend(text, target) }
+        guard let copy = try copies.copy(at: target) else {
+            return miss(target, neededBy: body)
+        }
+        guard copy.body.byteCount <= limits.body else {
+            told.tooLarge[target.key.href] = copy.body.byteCount
+            return DataURL.missing
+        }
+        // What leads to itself would have no end.
+        guard !open.contains(copy.url.href), open.count < limits.depth else { return DataURL.empty }
+        let isText = content == .content && copy.format != .opaque && copy.format != .plainText
+        let whole = isText ? try patched(copy, isFrame: true) : try copies.bytes(of: copy)
+        guard let whole else { return miss(target, neededBy: body) }
+        told.add(copy)
+        let text = DataURL.of(whole, try mediaType(of: copy, isPatched: isText))
+        known[slot] = text
+        return try spend(text, target)
+    }
+
+    private func mediaType(of copy: ShownCopies.Copy, isPatched: Bool) throws(ArchiveError) -> String {
+        let type = DataURL.type(copy.type, else: DataURL.type(of: copy.format))
+        guard isPatched, let table = try copies.table(of: copy), table.isTranscoded else { return type }
+        return type.prefix { $0 != ";" } + DataURL.charset("utf-8")
+    }
+
+    private func miss(_ target: WebURL, neededBy body: Body) -> String {
+        told.miss(target, neededBy: body.copy.url)
+        return DataURL.missing
+    }
+
+    /// However often something is shown, it stands there each time.
+    private func spend(_ text: String, _ target: WebURL) throws(ArchiveError) -> String {
+        guard spent + text.utf8.count <= limits.whole else {
+            told.tooLarge[target.key.href] = text.utf8.count
+            return DataURL.missing
+        }
+        return text
+    }
+
+    // MARK: - Modules
+
+    /// A module has its own address as long as the import map of its document leads from there to what is in it: so modules
+    /// may import each other in a circle, and each stands there once.
+    private func module(
+        _ target: WebURL, _ occurrence: LinkOccurrence, in body: Body
+    ) throws(ArchiveError) -> String {
+        // A map's own addresses are not looked up in it again; one that is a folder is the beginning of others.
+        let isOfMap = occurrence.context.inner == .json
+        if isOfMap {
+            return target.path.hasSuffix("/") ? target.href : try address(target, .content, neededBy: body)
+        }
+        let href = target.key.href
+        if moduleNames.insert(href).inserted { modules.append(target.key) }
+        // In a tag there is no map.
+        guard tag(around: occurrence, in: body) != nil else { return href }
+        return DataURL.of(Array("import \"\(href)\"".utf8), "text/javascript")
+    }
+
+    /// One after the other, as each may lead to further ones.
+    private func importMap(neededBy body: Body) throws(ArchiveError) -> String? {
+        var lines: [String] = []
+        var next = 0
+        while next < modules.count {
+            let target = modules[next]
+            next += 1
+            try check()
+            guard let copy = try copies.copy(at: target) else {
+                _ = miss(target, neededBy: body)
+                continue
+            }
+            guard copy.body.byteCount <= limits.body else {
+                told.tooLarge[target.href] = copy.body.byteCount
+                continue
+            }
+            guard let bytes = try patched(copy, isFrame: true) else { continue }
+            told.add(copy)
+            let text = try spend(DataURL.of(bytes, try mediaType(of: copy, isPatched: true)), target)
+            lines.append("\(JSONText.quoted(target.href)):\(JSONText.quoted(text))")
+            spent += text.utf8.count
+        }
+        guard !lines.isEmpty else { return nil }
+        // Nothing in it ends the element.
+        return "{\"imports\":{\(lines.joined(separator: ",\n"))}}".replacing("<", with: "\\u003c")
+    }
+
+    private static let mostAsked = 20_000
+
+    /// Answers scripts that ask for what nobody could see in them that they would: by what they name, and by what they asked
+    /// for when a browser showed the page. Nil where nothing of that is held.
+    private func answers(in body: Body) throws(ArchiveError) -> String? {
+        guard keepsScripts else { return nil }
+        for target in try copies.requisites(of: body.copy) where asked.count < Self.mostAsked {
+            asked.insert(target.key.href)
+        }
+        var lines: [String] = []
+        for href in asked.sorted() where !told.parts.contains(href) {
+            try check()
+            guard let target = WebURL(href), let copy = try copies.copy(at: target), copy.format != .html else {
+                continue
+            }
+            let text = try address(target, copy.format == .css ? .content : .asIs, neededBy: body)
+            guard text != DataURL.missing, text != DataURL.empty else { continue }
+            lines.append("\(JSONText.quoted(href)):\(JSONText.quoted(text))")
+            spent += text.utf8.count
+        }
+        guard !lines.isEmpty else { return nil }
+        return PageAnswers.script(lines, at: body.base)
+    }
+
+    // MARK: - Frames
+
+    /// A frame's document stands in its tag, as addresses of documents have to be short. Nil for what is no such frame.
+    private func frame(_ occurrence: LinkOccurrence, in body: Body) throws(ArchiveError) -> Patch.Change? {
+        guard occurrence.kind == .frame, let tag = tag(around: occurrence, in: body), tag.element == "iframe",
+            let source = tag.attribute(at: occurrence.range.lowerBound), source.name == "src",
+            let target = body.target(occurrence), target.isHTTP
+        else { return nil }
+        guard let copy = try copies.copy(at: target), copy.format == .html, copy.body.byteCount <= limits.body,
+            !open.contains(copy.url.href), open.count < limits.depth, let bytes = try patched(copy, isFrame: true),
+            Self.isStandard(bytes) || bytes.count > Self.longestAddress
+        else { return nil }
+        told.add(copy)
+        let escaped = Self.escaped(bytes, copy, try copies.table(of: copy))
+        spent += escaped.count
+        try check()
+        let isQuoted = body.text[source.value.lowerBound - 1] == 0x22 || body.text[source.value.lowerBound - 1] == 0x27
+        let quote = isQuoted ? [] : [UInt8(ascii: "\"")]
+        // Between the name and the value stand an equals sign and what is there of quotes.
+        let between = isQuoted ? Array(body.text[source.value.lowerBound - 1..<source.value.lowerBound]) : quote
+        return Patch.Change(
+            source.nameStart..<source.value.upperBound, Array("srcdoc=".utf8) + between + escaped + quote)
+    }
+
+    /// Chromium goes to no longer one.
+    private static let longestAddress = 1 << 20
+
+    /// What stands in a tag is shown by the standard; what has no doctype, or an old one, was not.
+    private static func isStandard(_ document: [UInt8]) -> Bool {
+        let head = String(decoding: document.prefix(1024), as: UTF8.self).lowercased()
+        return head.contains("<!doctype html>") || head.contains("about:legacy-compat")
+    }
+
+    /// As the value of an attribute, in whatever encoding and between whatever quotes that stands.
+    private static func escaped(_ bytes: [UInt8], _ copy: ShownCopies.Copy, _ table: LinkTable?) -> [UInt8] {
+        let encoding = table?.isTranscoded == true ? .utf8 : table?.encoding ?? .utf8
+        let text = String(decoding: encoding.decode(bytes.span), as: UTF8.self)
+        var escaped: [UInt8] = []
+        escaped.reserveCapacity(bytes.count + bytes.count / 8)
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x26: escaped += Array("&amp;".utf8)
+            case 0x22, 0x27, 0x3C, 0x0D, 0x80...: escaped += Array("&#\(scalar.value);".utf8)
+            case 0: break
+            default: escaped.append(UInt8(truncatingIfNeeded: scalar.value))
+            }
+        }
+        return escaped
+    }
+
+    // MARK: - Drawings
+
+    /// Browsers take no part of a drawing out of a `data:` address: it stands at the end of the document. False where it may
+    /// not: what it says of styles would be said of all.
+    private func hasDrawing(_ target: WebURL) throws(ArchiveError) -> Bool {
+        let href = target.key.href
+        if drawings.contains(where: { $0.href == href }) { return true }
+        guard let copy = try copies.copy(at: target), copy.format == .svg, copy.body.byteCount <= limits.body,
+            !open.contains(copy.url.href), open.count < limits.depth, let bytes = try patched(copy, isFrame: true),
+            let element = Drawing.element(of: bytes)
+        else { return false }
+        told.add(copy)
+        drawings.append((href, element))
+        spent += element.count
+        return true
+    }
+
+    // MARK: - The document
+
+    /// What stands before everything else of it, and behind.
+    private func finish(_ body: inout Body, isFrame: Bool) throws(ArchiveError) {
+        let end = body.copy.format == .xhtml ? "/>" : ">"
+        var head = ""
+        if !isFrame {
+            let encoding = body.table.isTranscoded ? "utf-8" : body.table.encoding.name
+            head += "<meta charset=\"\(encoding)\"\(end)"
+            head += "<meta http-equiv=\"Content-Security-Policy\" content=\"\(policy)\"\(end)"
+            head += "<meta http-equiv=\"x-dns-prefetch-control\" content=\"off\"\(end)"
+        }
+        if let map = try importMap(neededBy: body) { head += "<script type=\"importmap\">\(map)</script>" }
+        if let script = try answers(in: body) { head += "<script>\(script)</script>" }
+        if !head.isEmpty, let place = body.copy.format.headPlace(in: body.text.span) {
+            body.changes.append(Patch.Change(place..<place, Array(head.utf8)))
+        }
+        guard !drawings.isEmpty else { return }
+        var text = Array("<div style=\"position:absolute;width:0;height:0;overflow:hidden\" aria-hidden=\"true\">".utf8)
+        for drawing in drawings { text += drawing.element }
+        text += Array("</div>".utf8)
+        body.changes.append(Patch.Change(body.text.count..<body.text.count, text))
+    }
+
+    /// Nothing but what stands in it.
+    private var policy: String {
+        "default-src data: blob: 'unsafe-inline' 'unsafe-eval'" + (keepsScripts ? "" : "; script-src 'none'")
+    }
+}
+
+/// What stands in a page in front of its scripts, and gives them what they ask for by themselves.
+private enum PageAnswers {
+    /// - Parameter lines: members of an object: addresses, and the `data:` addresses that have what is there.
+    static func script(_ lines: [String], at base: WebURL) -> String {
+        let script = """
+            (() => {
+            const held = {\(lines.joined(separator: ",\n"))}, base = \(JSONText.quoted(base.href));
+            const at = (url) => { try { const u = new URL(url, base); u.hash = ''; return held[u.href]; } catch {} };
+            const ask = self.fetch, open = XMLHttpRequest.prototype.open;
+            self.fetch = function (input, init) {
+              const url = at(input instanceof Request ? input.url : input);
+              return url ? ask.call(self, url) : ask.call(self, input, init);
+            };
+            XMLHttpRequest.prototype.open = function (method, url, ...rest) {
+              return open.call(this, method, at(url) ?? url, ...rest);
+            };
+            for (const [type, name] of [[HTMLImageElement, 'src'], [HTMLScriptElement, 'src'], [HTMLMediaElement, 'src'],
+                [HTMLSourceElement, 'src'], [HTMLLinkElement, 'href']]) {
+              const own = Object.getOwnPropertyDescriptor(type.prototype, name);
+              Object.defineProperty(type.prototype, name, { ...own, set(value) { own.set.call(this, at(value) ?? value); } });
+            }
+            })()
+            """
+        // Nothing in it ends the element.
+        return script.replacing("</", with: "<\\/").replacing("<!--", with: "\\u003c!--")
+    }
+}
+
+/// Drawings of which other documents take a part.
+private enum Drawing {
+    /// The drawing's element as HTML reads it; nil for one whose styles or scripts would be everybody's, or that a reader of
+    /// HTML would not take for itself.
+    static func element(of bytes: [UInt8]) -> [UInt8]? {
+        let lowered = bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+        let start = lowered.firstRange(of: Array("<svg".utf8))
+        let end = lowered.lastRange(of: Array("</svg".utf8))
+        let isPlain = ["<style", "<script", "<foreignobject", "<!entity", "<svg:"].allSatisfy {
+            lowered.firstRange(of: Array($0.utf8)) == nil
+        }
+        guard isPlain, let start, let end, start.lowerBound < end.lowerBound,
+            let behind = lowered[end.upperBound...].firstIndex(of: UInt8(ascii: ">"))
+        else { return nil }
+        return Array(bytes[start.lowerBound...behind])
+    }
+}
+
+extension [UInt8] {
+    fileprivate func lastRange(of part: [UInt8]) -> Range<Int>? {
+        guard count >= part.count else { return nil }
+        return stride(from: count - part.count, through: 0, by: -1).first { starts(at: $0, with: part) }.map {
+            $0..<$0 + part.count
+        }
+    }
+
+    private func starts(at place: Int, with part: [UInt8]) -> Bool {
+        self[place..<place + part.count].elementsEqual(part)
+    }
+}

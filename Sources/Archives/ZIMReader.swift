@@ -1,0 +1,193 @@
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// Reads the files of a ZIM, which openZIM's `zimdump` unpacks into a folder of ours. What a ZIM says of its source no tool
+/// tells: its files get addresses of a host that is named as the file is. It belongs to one thread.
+final class ZIMReader: ArchiveReader {
+    private let name: String
+    private let folder: String
+    private let keeping: BodyKeeping
+    private let limits: ArchiveLimits
+    private let origin: String
+    private let date: Int64
+    private var entries: ArraySlice<ZIMListing.Entry>
+    private var complaint: String?
+    private(set) var start: String?
+
+    /// More than any has.
+    private static let listLimit = 1 << 30
+
+    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+        (name, self.keeping, self.limits) = (path, keeping, limits)
+        let program = try ZIMWriter.tool("zimdump", "read")
+        var status = Glibc.stat()
+        guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
+        date = Int64(status.st_mtim.tv_sec)
+        let parent: String? = if case .inFiles(let folder) = keeping { folder } else { nil }
+        let folder = try ArchiveError.wrapping { () throws(SystemError) in
+            try Self.temporary(in: parent)
+        }
+        self.folder = folder
+        origin = Self.origin(of: path)
+        (entries, start, complaint) = ([], nil, nil)
+        do throws(ArchiveError) {
+            let list = try Self.run(program, ["list", "--details", "--", path], in: folder)
+            guard list.status == 0, let listed = ZIMListing(list.output) else {
+                let why = list.status == 0 ? "it has names that lead out of a folder" : list.lastWords
+                throw ArchiveError(.input, "\(path) is no ZIM that can be read: \(why); name another one")
+            }
+            guard !limits.isExceeded(listed.byteCount, outOf: Int64(status.st_size)),
+                Self.hasRoom(listed.byteCount, folder)
+            else {
+                throw ArchiveError(
+                    .input,
+                    "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
+                        + "set TMPDIR to a folder with more, or name another one")
+            }
+            let dump = try Self.run(program, ["dump", "--dir=\(folder)/site", "--", path], in: folder)
+            if dump.status != 0 { complaint = dump.lastWords }
+            entries = listed.entries[...]
+            let info = try Self.run(program, ["info", "--", path], in: folder)
+            start = Self.mainPage(info.output).flatMap { address($0)?.href }
+        } catch {
+            Folder.remove(folder)
+            throw error
+        }
+    }
+
+    deinit { Folder.remove(folder) }
+
+    private static func temporary(in parent: String?) throws(SystemError) -> String {
+        guard let parent else { return try Folder.makeTemporary(named: "larder-import") }
+        let folder = "\(parent)/zim-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
+        try Folder.make(folder)
+        return folder
+    }
+
+    private static func hasRoom(_ byteCount: Int, _ folder: String) -> Bool {
+        var room = statvfs()
+        guard statvfs(folder, &room) == 0 else { return true }
+        return UInt64(byteCount) < UInt64(room.f_bavail) * UInt64(room.f_frsize)
+    }
+
+    private static func run(_ program: String, _ words: [String], in folder: String) throws(ArchiveError) -> Tool.Ending
+    {
+        let ending = try ArchiveError.wrapping { () throws(SystemError) in
+            try Tool.run(program, words, in: folder, outputLimit: listLimit) { false }
+        }
+        guard let ending else { throw ArchiveError(.interrupted, "interrupted; the same command does it again") }
+        return ending
+    }
+
+    private static func origin(of path: String) -> String {
+        let file = path.split(separator: "/").last.map(String.init) ?? path
+        let stem = file.lowercased().hasSuffix(".zim") ? file.dropLast(4) : file[...]
+        let plain = stem.lowercased().map { ("a"..."z").contains($0) || ("0"..."9").contains($0) ? $0 : "-" }
+        let trimmed = String(plain.prefix(60)).split(separator: "-").joined(separator: "-")
+        return "http://\(trimmed.isEmpty ? "zim" : trimmed).zim.invalid/"
+    }
+
+    private static func mainPage(_ info: [UInt8]) -> String? {
+        let text = String(decoding: info, as: UTF8.self)
+        let line = text.split(separator: "\n").first { $0.hasPrefix("main page: ") }
+        return line.map { String($0.dropFirst("main page: ".count)) }
+    }
+
+    /// Each byte that could mean something else in an address is escaped.
+    private func address(_ path: String) -> WebURL? {
+        var escaped = ""
+        for byte in path.utf8 {
+            let isPlain = byte.isASCIIDigit || (0x61...0x7A).contains(byte | 0x20) || "/-._~".utf8.contains(byte)
+            escaped += isPlain ? String(UnicodeScalar(byte)) : "%\(Hex.encode([byte]).uppercased())"
+        }
+        return WebURL(origin + escaped)?.key
+    }
+
+    func next() throws(ArchiveError) -> ArchivedItem? {
+        guard let entry = entries.popFirst() else {
+            defer { complaint = nil }
+            return complaint.map { .fault(ArchiveFault("zimdump: \($0)", at: name)) }
+        }
+        let place = "\(name), \(entry.path)"
+        guard let url = address(entry.path) else { return .fault(ArchiveFault("it has no address", at: place)) }
+        guard entry.byteCount <= limits.body else {
+            return .fault(ArchiveFault("it is over \(limits.body) bytes", url: url.href, at: place))
+        }
+        let file = "\(folder)/site/\(entry.path)"
+        guard WholeFile.isThere(file) else {
+            if entry.type.isEmpty { return .other }
+            return .fault(ArchiveFault("zimdump did not give it", url: url.href, at: place))
+        }
+        let spool = BodySpool(keeping)
+        var failure: ArchiveError?
+        try ArchiveError.wrapping { () throws(SystemError) in
+            _ = try File(file, O_RDONLY | O_NOFOLLOW, doing: "read").eachPiece { piece in
+                do throws(ArchiveError) {
+                    try piece.withUnsafeBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
+                } catch {
+                    failure = error
+                }
+                return failure == nil
+            }
+        }
+        if let failure { throw failure }
+        unlink(file)
+        var fields = HTTPFields()
+        if let type = MediaType(entry.type.isEmpty ? "text/html" : entry.type) {
+            fields.append("Content-Type", type.description)
+        }
+        return .response(
+            ArchivedResponse(url: url.href, status: 200, fields: fields, body: try spool.finish(), fetched: date))
+    }
+}
+
+/// What `zimdump list --details` says, line by line.
+package struct ZIMListing {
+    package struct Entry: Equatable {
+        package var path: String
+        /// Empty for a redirect.
+        package var type: String
+        package var byteCount: Int
+    }
+
+    package private(set) var entries: [Entry] = []
+    package private(set) var byteCount = 0
+
+    /// Nil where a name would lead out of the folder that it is unpacked into. A name may have lines of its own: what is no
+    /// line of the list may be of one.
+    package init?(_ list: [UInt8]) {
+        var entry: Entry?
+        for line in list.split(separator: 0x0A) {
+            let text = String(decoding: line, as: UTF8.self)
+            if let path = Self.value(text, "path:") {
+                if let entry, !add(entry) { return nil }
+                entry = Entry(path: path, type: "", byteCount: 0)
+            } else if let type = Self.value(text, "* mime-type:") {
+                entry?.type = type
+            } else if let size = Self.value(text, "* item size:") {
+                entry?.byteCount = max(0, Int(size) ?? 0)
+            } else if Self.leadsOut(text) {
+                return nil
+            }
+        }
+        if let entry, !add(entry) { return nil }
+    }
+
+    /// A redirect has no type: it is unpacked as a page that leads on.
+    private mutating func add(_ entry: Entry) -> Bool {
+        guard !Self.leadsOut(entry.path), !entry.path.hasPrefix("/") else { return false }
+        byteCount = byteCount.addingReportingOverflow(entry.byteCount).overflow ? .max : byteCount + entry.byteCount
+        entries.append(entry)
+        return true
+    }
+
+    private static func leadsOut(_ path: String) -> Bool {
+        path.utf8.contains(0) || path.split(separator: "/").contains { $0 == ".." || $0.hasSuffix(" ..") }
+    }
+
+    private static func value(_ line: String, _ name: String) -> String? {
+        line.hasPrefix(name) ? String(line.dropFirst(name.count).drop { $0 == " " }) : nil
+    }
+}

@@ -1,0 +1,229 @@
+internal import Digest
+internal import Glibc
+internal import Store
+internal import System
+internal import Web
+
+/// Writes a site for Kiwix: its files in a folder beside the ZIM's own place, which openZIM's `zimwriterfs` packs. The folder
+/// goes, whatever happens.
+final class ZIMWriter: ArchiveWriter {
+    private let path: String
+    private let stage: String
+    private let files: FolderWriter
+    private let about: ZIMMetadata
+    private let interruption: Interruption
+    private let program: String
+    private var isDone = false
+
+    /// - Parameter files: gives who writes the files of the folder.
+    init(
+        _ path: String, _ about: ZIMMetadata, _ interruption: Interruption,
+        files: (FolderTree) throws(ArchiveError) -> FolderWriter
+    ) throws(ArchiveError) {
+        (self.path, self.about, self.interruption) = (path, about, interruption)
+        program = try Self.tool("zimwriterfs", "write")
+        stage = "\(path).\(getpid()).zim-part"
+        Folder.remove(stage)
+        guard mkdir(stage, 0o700) == 0 else {
+            throw ArchiveError(
+                SystemError(errno, doing: "write", path, advice: "name a file in a folder that can be written to"))
+        }
+        do throws(ArchiveError) {
+            self.files = try files(FolderTree("\(stage)/site"))
+        } catch {
+            Folder.remove(stage)
+            throw error
+        }
+    }
+
+    deinit { Folder.remove(stage) }
+
+    static func tool(_ name: String, _ verb: String) throws(ArchiveError) -> String {
+        guard let program = Tool.find(name) else {
+            throw ArchiveError(
+                .input,
+                "\(name) is not installed, without which no ZIM is \(verb == "read" ? "read" : "written"); "
+                    + "install zim-tools (apt install zim-tools), or export as WACZ")
+        }
+        return program
+    }
+
+    func write(_ response: ArchivedResponse) throws(ArchiveError) -> Bool { try files.write(response) }
+
+    /// What pages need and is not held.
+    var missing: [String: String] { files.missing }
+
+    func finish() throws(ArchiveError) -> [ArchiveFile] {
+        _ = try files.finish()
+        let picture = "~illustration.png"
+        try ArchiveError.wrapping { () throws(SystemError) in
+            let file = try File("\(stage)/site/\(picture)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
+            try file.write(about.picture ?? ZIMMetadata.tile(about.source))
+            try file.close()
+        }
+        let made = "\(stage)/made.zim"
+        let words = [
+            "--welcome=index.html", "\(try pictureOption())=\(picture)", "--language=\(about.language)",
+            "--title=\(about.title)", "--description=\(about.summary)", "--creator=\(about.creator)",
+            "--publisher=larder", "--name=\(about.name)", "--source=\(about.source)",
+            "--scraper=\(Product.userAgent)", "\(stage)/site", made,
+        ]
+        let ending = try run(program, words)
+        guard ending.status == 0, WholeFile.isThere(made) else {
+            throw ArchiveError(
+                .machine,
+                "zimwriterfs does not make a ZIM of \(about.source): \(ending.lastWords); export it as a folder: DIR/")
+        }
+        try ArchiveError.wrapping { () throws(SystemError) in
+            try WholeFile.sync(made)
+            guard rename(made, path) == 0 else { throw SystemError(errno, doing: "write", path) }
+        }
+        var status = Glibc.stat()
+        guard stat(path, &status) == 0 else { throw ArchiveError(SystemError(errno, doing: "read", path)) }
+        return [ArchiveFile(path: path, byteCount: Int64(status.st_size))]
+    }
+
+    /// Earlier ones call it another name.
+    private func pictureOption() throws(ArchiveError) -> String {
+        let help = try run(program, ["--help"])
+        let text = String(decoding: help.output, as: UTF8.self) + help.errors
+        return text.contains("--illustration") || !text.contains("--favicon") ? "--illustration" : "--favicon"
+    }
+
+    /// Whether openZIM's own check finds no error in it; nil where that is not installed.
+    func verify() throws(ArchiveError) -> Bool? {
+        guard let check = Tool.find("zimcheck") else { return nil }
+        return try run(check, [path]).status == 0
+    }
+
+    private func run(_ program: String, _ words: [String]) throws(ArchiveError) -> Tool.Ending {
+        let (stage, interruption) = (stage, interruption)
+        let ending = try ArchiveError.wrapping { () throws(SystemError) in
+            try Tool.run(program, words, in: stage) { interruption.isRequested }
+        }
+        guard let ending else {
+            throw ArchiveError(.interrupted, "interrupted; the same command does it again")
+        }
+        return ending
+    }
+}
+
+/// What a ZIM says of itself, within the lengths that its readers hold it to.
+struct ZIMMetadata {
+    /// At most 30 characters.
+    var title: String
+    /// At most 80.
+    var summary: String
+    /// Three letters.
+    var language: String
+    var creator: String
+    var name: String
+    var source: String
+    /// A PNG of 48 by 48; nil for one that is drawn.
+    var picture: [UInt8]?
+
+    /// - Parameter page: the one that it begins with; nil for the site's own.
+    init(site: Site, page: WebURL?, _ copies: ShownCopies) throws(ArchiveError) {
+        let start = page ?? WebURL(site.start.first ?? site.name)
+        let page = if let start { try copies.copy(at: start) } else { ShownCopies.Copy?.none }
+        let host = start?.host ?? site.name
+        source = start?.href ?? site.name
+        creator = Self.plain(host, 200)
+        title = Self.plain(page?.body.title ?? host, 30)
+        summary = Self.plain("\(page?.body.title ?? host), from \(host)", 80)
+        name = Self.plain(String(host.map { $0.isLetter || $0.isNumber ? $0 : "_" }), 100) + "_all"
+        language = "und"
+        guard let page else { return }
+        if let bytes = try copies.bytes(of: page) { language = Self.language(of: bytes) }
+        for url in try copies.requisites(of: page) {
+            guard let copy = try copies.copy(at: url), copy.body.byteCount <= Self.largestPicture,
+                copy.type?.essence == "image/png", let bytes = try copies.bytes(of: copy), Self.isPicture(bytes)
+            else { continue }
+            picture = bytes
+            break
+        }
+    }
+
+    private static let largestPicture = 256 << 10
+
+    /// One line, and never empty.
+    private static func plain(_ text: String, _ limit: Int) -> String {
+        let line = text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }
+        let short = String(String.UnicodeScalarView(line.prefix(limit)))
+        return short.allSatisfy { $0 == " " } ? "larder" : short
+    }
+
+    /// Of 48 by 48: what its first chunk says.
+    private static func isPicture(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52])
+            && bytes.dropFirst(16).starts(with: [0, 0, 0, 48, 0, 0, 0, 48])
+    }
+
+    /// What `<html lang>` says, in the three letters of ISO 639-3.
+    static func language(of document: [UInt8]) -> String {
+        let head = document.prefix(4096)
+        guard let start = head.firstRange(of: Array("<html".utf8)) ?? head.firstRange(of: Array("<HTML".utf8)),
+            let end = head[start.upperBound...].firstIndex(of: UInt8(ascii: ">"))
+        else { return "und" }
+        let tag = String(decoding: head[start.upperBound..<end], as: UTF8.self).lowercased()
+        guard let place = tag.firstRange(of: "lang=") else { return "und" }
+        let value = tag[place.upperBound...].drop { $0 == "\"" || $0 == "'" }.prefix { ("a"..."z").contains($0) }
+        if value.utf8.count == 3 { return String(value) }
+        return languages[String(value)] ?? "und"
+    }
+
+    private static let languages: [String: String] = [
+        "ar": "ara", "bg": "bul", "bn": "ben", "ca": "cat", "cs": "ces", "da": "dan", "de": "deu", "el": "ell",
+        "en": "eng", "es": "spa", "et": "est", "eu": "eus", "fa": "fas", "fi": "fin", "fr": "fra", "gl": "glg",
+        "he": "heb", "hi": "hin", "hr": "hrv", "hu": "hun", "hy": "hye", "id": "ind", "is": "isl", "it": "ita",
+        "ja": "jpn", "ka": "kat", "kk": "kaz", "ko": "kor", "lt": "lit", "lv": "lav", "mk": "mkd", "ms": "msa",
+        "nb": "nob", "nl": "nld", "nn": "nno", "no": "nor", "pl": "pol", "pt": "por", "ro": "ron", "ru": "rus",
+        "sk": "slk", "sl": "slv", "sq": "sqi", "sr": "srp", "sv": "swe", "sw": "swa", "ta": "tam", "te": "tel",
+        "th": "tha", "tr": "tur", "uk": "ukr", "ur": "urd", "uz": "uzb", "vi": "vie", "zh": "zho",
+    ]
+
+    /// Two shelves, in a colour of the site's own.
+    static func tile(_ name: String) -> [UInt8] {
+        let sum = DigestStream.digest(.md5, of: Array(name.utf8).span).bytes
+        let colour = sum.prefix(3).map { $0 / 2 + 32 }
+        var rows: [UInt8] = []
+        for y in 0..<48 {
+            rows.append(0)
+            for x in 0..<48 {
+                let isShelf = (20...22).contains(y % 24) && (6..<42).contains(x)
+                rows += isShelf ? [255, 255, 255] : colour
+            }
+        }
+        var packed: [UInt8] = [0x78, 0x01, 0x01]
+        packed += [
+            UInt8(rows.count & 0xFF), UInt8(rows.count >> 8), ~UInt8(rows.count & 0xFF), ~UInt8(rows.count >> 8),
+        ]
+        packed += rows + big(adler(rows))
+        let head = big(48) + big(48) + [8, 2, 0, 0, 0]
+        return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", head) + chunk("IDAT", packed)
+            + chunk("IEND", [])
+    }
+
+    private static func chunk(_ name: String, _ bytes: [UInt8]) -> [UInt8] {
+        let whole = Array(name.utf8) + bytes
+        var sum: UInt32 = .max
+        for byte in whole {
+            sum ^= UInt32(byte)
+            for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
+        }
+        return big(UInt32(bytes.count)) + whole + big(~sum)
+    }
+
+    private static func adler(_ bytes: [UInt8]) -> UInt32 {
+        var (low, high): (UInt32, UInt32) = (1, 0)
+        for byte in bytes {
+            low = (low + UInt32(byte)) % 65521
+            high = (high + low) % 65521
+        }
+        return high << 16 | low
+    }
+
+    private static func big(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - $0 * 8)) }
+    }
+}

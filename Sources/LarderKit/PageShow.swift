@@ -1,0 +1,105 @@
+internal import Archives
+internal import Browser
+internal import Serve
+internal import Store
+internal import System
+internal import Web
+
+/// Shows one page of a held site in a browser that reaches nothing but the larder, and keeps what that makes of it: a picture,
+/// or a PDF.
+struct PageShow {
+    private let larder: Larder
+    private let plan: ExportPlan
+    private let program: String
+    private let page: String
+    private let viewport: Viewport
+    private let prefersDark: Bool
+
+    /// - Throws: `LarderError` of kind `.input` where what is wanted cannot be.
+    init(_ larder: Larder, _ plan: ExportPlan, _ options: ExportOptions) throws(LarderError) {
+        (self.larder, self.plan, prefersDark) = (larder, plan, options.prefersDark)
+        guard plan.visit == nil else {
+            throw LarderError(.input, "a browser shows what is served; to show visit \(plan.visit ?? 0), publish it")
+        }
+        program = try BrowserProgram.needed(options.browser)
+        guard let page = plan.page?.href ?? plan.site.start.first else {
+            throw LarderError(.input, "\(plan.site.name) has no page to begin at: name the URL of one")
+        }
+        self.page = page
+        guard let viewport = Viewport(options.viewport ?? "1280x900") else {
+            let text = options.viewport ?? ""
+            throw LarderError(.input, "\"\(text)\" is no size of a window: write it like 390x844 or 390x844@3")
+        }
+        self.viewport = viewport
+    }
+
+    /// Blocks.
+    func run(_ interruption: Interruption) throws(LarderError) -> ExportReport {
+        var serving = ServeOptions()
+        serving.showsPrivate = plan.hasPrivate
+        let service = try larder.serve(port: 0, threads: 1, options: serving)
+        defer { service.stop() }
+        let browser: Browser
+        do throws(BrowserError) {
+            browser = try Browser(BrowserOptions(executable: program))
+        } catch {
+            throw LarderError(.machine, "the browser does not start: \(error)", remedy: .browser)
+        }
+        defer { browser.close() }
+        var visit = PageVisit(url: service.address(of: page) ?? page)
+        visit.viewports = [viewport]
+        visit.prefersDark = prefersDark
+        visit.limit = .seconds(60)
+        visit.wantsPaper = plan.form == .pdf
+        visit.wantsPicture = plan.form == .png
+        visit.wantsWholePicture = plan.form == .png
+        let outcome = Monitor<PageOutcome?>(nil)
+        browser.open(visit) { result in outcome.change { $0 = result } }
+        while true {
+            guard !interruption.isRequested else { throw .interrupted }
+            if let outcome = outcome.wait(atMost: .milliseconds(200), { $0 }) { return try report(outcome, service) }
+        }
+    }
+
+    private func report(_ outcome: PageOutcome, _ service: MirrorService) throws(LarderError) -> ExportReport {
+        // The page's own comes before those of its frames.
+        let document = outcome.requests.first { $0.type == "Document" && !(300..<400).contains($0.status ?? 0) }
+        if let status = document?.status, status >= 400 {
+            throw LarderError(
+                .input, "cannot show \(page): the larder does not hold it, or may not show it; prefetch it",
+                remedy: plan.hasPrivate ? nil : .privateToo)
+        }
+        guard let bytes = plan.form == .pdf ? outcome.paper : outcome.picture else {
+            throw LarderError(.machine, "the browser made nothing of \(page): \(Self.words(outcome.ending))")
+        }
+        let (plan, missing) = (plan, missing(outcome, service))
+        return try archiving { () throws(ArchiveError) -> ExportReport in
+            var report = ExportReport(site: plan.site.name, visit: plan.visit, form: plan.form)
+            report.tell(try ArchiveFiles.write(bytes, to: plan.path), missing: missing)
+            return report
+        }
+    }
+
+    /// What it asked for and is not held, under the name that it has in the web, as far as that is known.
+    private func missing(_ outcome: PageOutcome, _ service: MirrorService) -> [String: String] {
+        let origin = WebURL(page)?.origin ?? page
+        let local = service.address(of: origin + "/").flatMap { WebURL($0)?.origin }
+        var missing: [String: String] = [:]
+        for request in outcome.requests where request.status ?? 0 >= 500 && !request.url.hasSuffix("/favicon.ico") {
+            guard let url = WebURL(request.url) else { continue }
+            missing[url.origin == local ? origin + url.target : url.href] = page
+        }
+        return missing
+    }
+
+    private static func words(_ ending: PageOutcome.Ending) -> String {
+        switch ending {
+        case .complete: "it gave no picture; try again, or a smaller page"
+        case .outOfTime: "it does not come to rest; try again"
+        case .hung: "its scripts never pause; export it as HTML with its scripts left out"
+        case .crashed: "it crashes the browser; try another one"
+        case .download: "it is a file, and no page; name a page"
+        case .failed(let why): "\(why); try again"
+        }
+    }
+}

@@ -1,0 +1,103 @@
+internal import Glibc
+
+/// Another program of this machine, run to its end: a thing that others do better.
+package enum Tool {
+    package struct Ending: Sendable {
+        /// What it gave back; negative: the signal that ended it.
+        package let status: Int32
+        /// What it wrote, from the beginning, and its complaints, from the end.
+        package let output: [UInt8]
+        package let errors: String
+
+        /// Its last words, on one line.
+        package var lastWords: String {
+            let lines = errors.split(separator: "\n").suffix(3).joined(separator: " ")
+            return lines.isEmpty ? "it ended with status \(status)" : String(lines.suffix(500))
+        }
+    }
+
+    private static let errorLimit = 64 << 10
+
+    /// The first of the name on the PATH and in /usr/bin; nil where there is none.
+    package static func find(_ name: String) -> String? {
+        let path = getenv("PATH").map { String(cString: $0) } ?? ""
+        let folders = path.split(separator: ":").map(String.init) + ["/usr/bin", "/usr/local/bin"]
+        return folders.map { "\($0)/\(name)" }.first { access($0, X_OK) == 0 && WholeFile.isThere($0) }
+    }
+
+    /// Runs it in a process group of its own, which ends with it, and when it is to be stopped. It reads nothing.
+    ///
+    /// - Parameters:
+    ///   - folder: where it may write what it pleases, and what it says is kept meanwhile.
+    ///   - outputLimit: so much of its output is wanted.
+    /// - Returns: nil when it was stopped.
+    package static func run(
+        _ program: String, _ words: [String], in folder: String, outputLimit: Int = 1 << 20,
+        isStopped: () -> Bool
+    ) throws(SystemError) -> Ending? {
+        let (output, errors) = ("\(folder)/output", "\(folder)/errors")
+        let process = try start(program, words, in: folder, output, errors)
+        var status: Int32 = 0
+        var pause: UInt32 = 1000
+        while true {
+            let ended = waitpid(process, &status, WNOHANG)
+            if ended == process { break }
+            guard ended == 0 || errno == EINTR else { throw SystemError(errno, doing: "wait for", program) }
+            if isStopped() {
+                kill(-process, SIGKILL)
+                while waitpid(process, &status, 0) < 0 && errno == EINTR {}
+                return nil
+            }
+            usleep(pause)
+            pause = min(pause * 2, 100_000)
+        }
+        let code = status & 0x7F == 0 ? status >> 8 & 0xFF : -(status & 0x7F)
+        let said = try WholeFile.beginning(of: errors, 16 << 20).suffix(errorLimit)
+        return Ending(
+            status: code, output: try WholeFile.beginning(of: output, outputLimit),
+            errors: String(decoding: said, as: UTF8.self))
+    }
+
+    private static func start(
+        _ program: String, _ words: [String], in folder: String, _ output: String, _ errors: String
+    ) throws(SystemError) -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        let flags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND
+        posix_spawn_file_actions_addopen(&actions, 1, output, flags, 0o600)
+        posix_spawn_file_actions_addopen(&actions, 2, errors, flags, 0o600)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // What this thread holds off, or the process ignores, a program would inherit.
+        var (none, all) = (sigset_t(), sigset_t())
+        sigemptyset(&none)
+        sigfillset(&all)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setsigdefault(&attributes, &all)
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
+        var process = pid_t()
+        let names: [String] = ["PATH", "LANG", "LC_ALL"]
+        let environment = names.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        let status = ([program] + words).withCStrings { words in
+            (environment + ["TMPDIR=\(folder)", "HOME=\(folder)"]).withCStrings { environment in
+                posix_spawn(&process, program, &actions, &attributes, words, environment)
+            }
+        }
+        guard status == 0 else { throw SystemError(status, doing: "start", program) }
+        return process
+    }
+}
+
+extension [String] {
+    /// Lends the texts as C takes the arguments of a program: pointers, closed by a null.
+    package func withCStrings<Result>(_ body: ([UnsafeMutablePointer<CChar>?]) -> Result) -> Result {
+        let pointers = map { strdup($0) }
+        defer { for pointer in pointers { free(pointer) } }
+        return body(pointers + [nil])
+    }
+}

@@ -1,0 +1,172 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct MHTMLTests {
+    private let home: TemporaryFolder
+
+    init() throws { home = try TemporaryFolder() }
+
+    private func told(_ text: String, limits: ArchiveLimits = ArchiveLimits()) throws -> [String] {
+        try home.write(text.replacing("\n", with: "\r\n"), to: "in.mhtml")
+        let reader = try ArchiveFiles.reader(of: home.file("in.mhtml"), .inMemory, limits)
+        var told: [String] = []
+        while let item = try reader.next() {
+            switch item {
+            case .response(let response):
+                let body = try response.body?.content?.load() ?? []
+                let type = response.fields["Content-Type"] ?? "-"
+                told.append("\(response.url) \(type) \(String(decoding: body, as: UTF8.self).debugDescription)")
+            case .fault(let fault): told.append(fault.reason)
+            case .revisit, .other: told.append("?")
+            }
+        }
+        return told
+    }
+
+    private static func message(_ parts: String..., boundary: String = "=_b", end: String = "\n--=_b--\n") -> String {
+        """
+        From: <Saved by Blink>
+        Snapshot-Content-Location: http://a.test/page
+        MIME-Version: 1.0
+        Content-Type: multipart/related;
+        \ttype="text/html";
+        \tboundary="\(boundary)"
+        Date: Fri, 20 Nov 2026 13:00:00 +0100
+
+
+        """ + parts.map { "\n--=_b\n\($0)" }.joined() + end
+    }
+
+    @Test func `codings are undone, and names by cid lead to addresses`() throws {
+        let all = try told(
+            Self.message(
+                """
+                Content-Type: text/html; charset=utf-8
+                Content-ID: <frame-1@mhtml.blink>
+                Content-Transfer-Encoding: quoted-printable
+                Content-Location: http://a.test/page
+
+                <link rel=3Dstylesheet href=3D"cid:css-1@mhtml.blink"><iframe src=3Dcid:fr=
+                ame-2@mhtml.blink></iframe>=C3=A4 =3D\t
+                end=
+                """,
+                """
+                Content-Type: text/css
+                Content-Transfer-Encoding: quoted-printable
+                Content-Location: cid:css-1@mhtml.blink
+
+                b { background: url("http://a.test/i.png") }
+                """,
+                """
+                content-type: text/html
+                CONTENT-ID: <frame-2@mhtml.blink>
+                Content-Location: http://b.test/frame#x
+
+                --=_bc
+                """,
+                """
+                Content-Type: image/png
+                Content-Transfer-Encoding: base64
+                Content-Location: i.png
+
+                b2
+                5l
+                """))
+        #expect(
+            all == [
+                "http://a.test/page text/html;charset=utf-8 "
+                    + ("<link rel=stylesheet href=\"http://a.test/~cid/css-1@mhtml%2eblink\">"
+                    + "<iframe src=http://b.test/frame></iframe>ä =\r\nend").debugDescription,
+                "http://a.test/~cid/css-1@mhtml%2eblink text/css "
+                    + "b { background: url(\"http://a.test/i.png\") }".debugDescription,
+                "http://b.test/frame text/html \"--=_bc\"", "http://a.test/i.png image/png \"one\"",
+            ])
+    }
+
+    @Test(arguments: [
+        ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\n?", "it is no base64"),
+        ("Content-Location: http://a.test/x\nContent-Transfer-Encoding: base64\n\nb25l=\nb25l", "it is no base64"),
+        ("Content-Location: file:///etc/passwd\n\nx", "it has no address over http or https"),
+        (
+            "Content-Location: http://a.test/x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\n--x--",
+            "it has parts of its own"
+        ),
+        ("Content-Location: http://a.test/x\n\n" + String(repeating: "x", count: 2000), "it is over 1000 bytes"),
+        (
+            "Content-Location: http://a.test/" + String(repeating: "x", count: 70000) + "\n\nx",
+            "it has no head that could be read"
+        ),
+    ])
+    func `what cannot be taken is told, and what comes after it is`(part: String, reason: String) throws {
+        var limits = ArchiveLimits()
+        limits.body = 1000
+        let all = try told(Self.message(part, "Content-Location: http://a.test/y\n\ny"), limits: limits)
+        #expect(all.first == reason)
+        #expect(reason.contains("head") || all.last == "http://a.test/y - \"y\"")
+    }
+
+    @Test func `a boundary that lies, or none, comes to an end`() throws {
+        let whole = Self.message("Content-Location: http://a.test/x\n\nx", "Content-Location: http://a.test/y\n\ny")
+        #expect(try told(whole).count == 2)
+        let bytes = Array(whole.utf8)
+        let head = whole.utf8.count - 90
+        for count in head..<bytes.count - 4 {
+            #expect(
+                try told(String(decoding: bytes[..<count], as: UTF8.self)).last?.contains("it ") == true, "\(count)")
+        }
+        #expect(try told(Self.message("x", boundary: "")).first == "it is no MHTML: it has no parts")
+        #expect(try told(Self.message("x", boundary: "other")).first == "it breaks off: it has no part")
+    }
+
+    @Test func `ten thousand parts, and a part that is named as another, are read one by one`() throws {
+        let part = "\n--=_b\nContent-Location: http://a.test/../../etc/%00\u{1}x\n\ny"
+        let all = try told(
+            Self.message(
+                "Content-Location: http://a.test/x\n\nx", end: String(repeating: part, count: 10_000) + "\n--=_b--\n"))
+        #expect(all.count == 10_001)
+        #expect(all.last == "http://a.test/etc/%00%01x - \"y\"")
+    }
+
+    @Test(arguments: [
+        "", "a", "--=_b", "a\r\nb", "a\nb\rc", "\r\n", "\r\n\r\n", "a ", "a \r\n \t\r\n", "=", "=3D", "-",
+        "\n-\n--x\r\n--y",
+        String(repeating: "long ", count: 100), String(repeating: "-", count: 300), "\0\u{1}ä\u{2603}", "ends\n",
+    ])
+    func `every byte comes back from what is quoted`(text: String) throws {
+        let quoted = QuotedPrintable.encode(Array(text.utf8))
+        for line in String(decoding: quoted, as: UTF8.self).split(separator: "\r\n") {
+            #expect(line.utf8.count <= 76 && !line.hasPrefix("-"))
+        }
+        let part =
+            "Content-Location: http://a.test/x\nContent-Transfer-Encoding: quoted-printable\n\n"
+            + String(decoding: quoted, as: UTF8.self).replacing("\r\n", with: "\n")
+        #expect(try told(Self.message(part)) == ["http://a.test/x - \(text.debugDescription)"])
+    }
+
+    @Test func `a page goes out with what it needs, and comes in as that`() throws {
+        let site = try HeldSite([
+            .page("/", "<title>Ein Märchen</title><img src=i.png><link rel=stylesheet href=/s.css><a href=/b>b</a>"),
+            .page("/b", "not of it"), .file("/i.png", "image/png", [UInt8](0...255)),
+            .file("/s.css", "text/css; charset=utf-8", Array("b{background:url(j.png)}\n/* ä */".utf8)),
+            .file("/j.png", "image/png", [7, 8, 9]),
+        ])
+        let report = try site.export("page.mhtml", .mhtml)
+        #expect(report.isVerified == true && report.responses == 4 && report.missing.isEmpty)
+        #expect(try site.export("again.mht", .mhtml).files[0].byteCount == report.files[0].byteCount)
+        let other = try HeldSite()
+        let taken = try other.take([site.home.file("page.mhtml")])
+        #expect(taken.responses == 4 && taken.pages == 1 && taken.refused.isEmpty)
+        let names = { (line: String) in
+            let words = line.split(separator: " ")
+            return "\(words[0]) \(words.first { $0.utf8.count == 64 && $0 != words[0] } ?? "-")"
+        }
+        let held = try other.held().map(names)
+        #expect(Set(held).isSubset(of: Set(try site.held().map(names))) && held.count == 4)
+        #expect(taken.site == "https://example.com/")
+    }
+}

@@ -1,0 +1,80 @@
+import Store
+import System
+import TestOrigin
+import Testing
+import Web
+
+@testable import Archives
+
+@Suite struct ZIMTests {
+    static let isInstalled =
+        Tool.find("zimwriterfs") != nil && Tool.find("zimcheck") != nil && Tool.find("zimdump") != nil
+
+    @Test(.enabled(if: isInstalled, "zim-tools are not installed"))
+    func `a site goes out as openZIM's check wants it, and comes in`() throws {
+        let site = try HeldSite([
+            .page(
+                "/",
+                "<html lang='de'><title>Ein Titel, der viel länger als dreißig Zeichen ist</title><img src=/gone.png>"
+                    + "<a href='/b?x=1#c'>b</a><a href=https://else.test/>e</a><script src=/empty.js></script><iframe src=//else.test/></iframe>"
+            ),
+            .page(
+                "/b?x=1",
+                "<meta http-equiv=refresh content='5;url=/nowhere'><p id=c>b</p><link rel=stylesheet href=/s.css>"),
+            .page("/self", "<meta http-equiv=refresh content='0;url=/self'>self"),
+            .file("/empty.js", "text/javascript", []),
+            .file("/s.css", "text/css", Array("@import '/none.css'; b { background: url(i.png) }".utf8)),
+            .file("/i.png", "image/png", [1, 2]),
+        ])
+        let report = try site.export("site.zim", .zim)
+        #expect(report.isVerified == true && report.leftOutByForm == 1)
+        #expect(
+            report.missing.map(\.url) == ["https://else.test/"]
+                + ["gone.png", "none.css"].map { "https://example.com/\($0)" })
+        let other = try HeldSite()
+        let taken = try other.take([site.home.file("site.zim")])
+        #expect(taken.refused.isEmpty && taken.site == "http://site.zim.invalid/index.html" && taken.responses == 6)
+        #expect(site.home.names(in: "").sorted() == ["site.zim", "store"])
+        #expect(other.home.names(in: "store/incoming").isEmpty)
+    }
+
+    @Test func `an interrupted one leaves nothing`() throws {
+        let folder = try TemporaryFolder()
+        let ending = try Tool.run("/bin/sleep", ["60"], in: folder.path) { true }
+        #expect(ending == nil)
+        let said = try Tool.run("/bin/sh", ["-c", "echo out; echo err >&2; exit 3"], in: folder.path) { false }
+        #expect(said?.status == 3 && said?.output == Array("out\n".utf8) && said?.lastWords == "err")
+        let killed = try Tool.run("/bin/sh", ["-c", "kill -9 $$"], in: folder.path) { false }
+        #expect(killed?.status == -9)
+        #expect(throws: SystemError.self) { try Tool.run("/no/such", [], in: folder.path) { false } }
+    }
+
+    @Test(arguments: [
+        (
+            "path: a.html\n* title: A\n* mime-type:      text/html\n* item size:      9\npath: b\n* type: redirect\n",
+            ["a.html text/html 9", "b  0"]
+        ),
+        ("path: a\n* item size: 99999999999999999999\n* mime-type: x", ["a x 0"]), ("", []),
+        ("path: a..b/c", ["a..b/c  0"]),
+    ])
+    func `a list is read`(list: String, expected: [String]) throws {
+        let entries = try #require(ZIMListing(Array(list.utf8))).entries
+        #expect(entries.map { "\($0.path) \($0.type) \($0.byteCount)" } == expected)
+    }
+
+    @Test(arguments: [
+        "path: ../a", "path: a/../../b", "path: /etc/passwd", "path: a\n../../b", "path: ..", "path: a\nx/..",
+    ])
+    func `a name that leads out of the folder is refused with all the rest`(list: String) {
+        #expect(ZIMListing(Array(list.utf8)) == nil)
+    }
+
+    @Test(arguments: [
+        ("<html lang=en-GB>", "eng"), ("<!doctype html><HTML class=x LANG='DE'>", "deu"),
+        ("<html lang=\"deu\">", "deu"),
+        ("<html>", "und"), ("", "und"), ("<html lang=xx>", "und"), ("<p lang=de>", "und"),
+    ])
+    func `a page says its language`(page: String, language: String) {
+        #expect(ZIMMetadata.language(of: Array(page.utf8)) == language)
+    }
+}

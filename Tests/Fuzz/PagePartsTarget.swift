@@ -1,0 +1,30 @@
+import Archives
+
+/// What exports and imports read by themselves of what others wrote: the tag around a link, and the list of a ZIM.
+struct PagePartsTarget: Target {
+    let name = "parts"
+    let suffixes = [".html", ".list"]
+    let pieces = [
+        "<iframe src=", "<link rel=preload href=", "<meta http-equiv=refresh content=", " src=\"", "='", "\"", "'", ">",
+        "/>", "=",
+        "path: ", "path: ../", "* title:          ", "* type:           item\n", "* mime-type:      text/html\n",
+        "* item size:      9\n", "* item size:      99999999999999999999\n", "\n", "../", "/..",
+    ]
+
+    func fault(_ input: [UInt8]) -> String? {
+        let step = max(1, input.count / 64)
+        for place in stride(from: 0, to: input.count, by: step) {
+            guard let tag = TagAround(around: place..<place + 1, in: input, isWhole: false) else { continue }
+            for attribute in tag.attributes {
+                let isInside = attribute.nameStart < input.count && attribute.value.upperBound <= input.count
+                if !isInside { return "places: \(attribute) of \(input.count) bytes" }
+            }
+            if !tag.attributes.contains(where: { $0.value.contains(place) }) { return "the place: \(place)" }
+        }
+        for entry in ZIMListing(input)?.entries ?? [] {
+            let isInside = !entry.path.hasPrefix("/") && !entry.path.split(separator: "/").contains("..")
+            if !isInside || entry.byteCount < 0 { return "a name: \(entry)" }
+        }
+        return nil
+    }
+}
