@@ -30,7 +30,7 @@ package struct PageOutcome: Sendable {
     /// What it did that nobody wanted, each kind once.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
-    /// What the profile has, of pages that a person was shown.
+    /// What the profile has, of pages that a person was shown; else what the page ended with, where that is wanted.
     package var cookies: [BrowserCookie] = []
 
     package static let linkLimit = 10_000

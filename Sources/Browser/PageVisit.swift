@@ -77,6 +77,8 @@ package struct PageVisit: Sendable {
     package var wantsText = false
     package var wantsPicture = false
     package var wantsDocument = false
+    /// Those that the page ends with, whoever set them.
+    package var wantsCookies = false
 
     package init(url: String) {
         self.url = url

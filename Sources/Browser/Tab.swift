@@ -474,7 +474,7 @@ struct Tab: Sendable {
         case .navigation: end(.outOfTime, now)
         case .world, .step, .picture, .probe:
             if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
-        case .cookies: if stage == .closing { giveOutcome(now) }
+        case .cookies: if stage == .closing { dispose(now) }
         case .disposal: giveOutcome(now)
         }
     }
@@ -681,8 +681,13 @@ struct Tab: Sendable {
         outcome.ending = ending
         stage = .closing
         awaited.removeAll()
-        guard let context else { return giveOutcome(now) }
-        if visit.staysOpen { return askForCookies(now) }
+        guard context != nil else { return giveOutcome(now) }
+        if visit.staysOpen || visit.wantsCookies && hasCommitted { return askForCookies(now) }
+        dispose(now)
+    }
+
+    private mutating func dispose(_ now: Duration) {
+        guard let context, !visit.staysOpen else { return giveOutcome(now) }
         // No script is asked whether it may be left.
         let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
         ask(command, .disposal, until: now + Patience.disposal)
@@ -705,7 +710,7 @@ struct Tab: Sendable {
 
     private mutating func takeCookies(_ reply: Reply, _ now: Duration) {
         if let cookies = reply["cookies"]?.array { outcome.cookies = cookies.compactMap(BrowserCookie.init) }
-        if stage == .closing { giveOutcome(now) }
+        if stage == .closing { dispose(now) }
     }
 
     private mutating func giveOutcome(_ now: Duration) {

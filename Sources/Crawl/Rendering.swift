@@ -121,6 +121,8 @@ package struct RenderedPage: Sendable {
     package var text: String?
     /// As a PNG.
     package var picture: [UInt8]?
+    /// Cookies that its scripts set, as lines of Netscape's file.
+    package var cookies: [String] = []
     /// What it asked for and was given at once.
     package var given: [WebURL] = []
     /// What it did that is no part of showing it, and how often.
@@ -189,6 +191,8 @@ struct Rendering {
     var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
     /// How scripts ask for what they were the first to ask for.
     var fields: [UInt32: HTTPFields] = [:]
+    /// What goes along of what those scripts set.
+    var cookies: [UInt32: [PageCookie]] = [:]
     /// What is no GET, by the number of its errand.
     var sent: [Int: Sent] = [:]
     var sentCount = 0
@@ -274,6 +278,7 @@ extension Crawl {
             rendering?.shown[page]?.asked.insert(number)
             if frontier.state(number) == .queued, rendering?.fields[number] == nil {
                 rendering?.fields[number] = request.scriptFields
+                if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
             }
             rendering?.waiting[number, default: []].append(answer)
             try answerPages(about: number)
@@ -296,6 +301,7 @@ extension Crawl {
         }
         guard let waiting = rendering?.waiting.removeValue(forKey: number) else { return }
         rendering?.fields[number] = nil
+        rendering?.cookies[number] = nil
         guard case .held = answer else {
             for reply in waiting { reply(answer) }
             return
@@ -320,6 +326,7 @@ extension Crawl {
         var fetch = FetchRequest(
             number: Errand.sent(rendering.sentCount).number, url: request.url, fields: request.scriptFields)
         fetch.method = request.method
+        fetch.cookies = request.cookies
         fetch.body = request.method == "POST" ? request.body : nil
         fetch.referrer = frontier.url(page)
         // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
@@ -362,6 +369,11 @@ extension Crawl {
     private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
         guard var asked = rendering?.shown.removeValue(forKey: page)?.asked else { return }
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
+        do throws(FetchFailure) {
+            try loop.keep(cookiesOfScripts: rendered.cookies)
+        } catch {
+            throw .fetch(error)
+        }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
         if rendered.ending == .complete {
             if let text = rendered.text {

@@ -263,6 +263,44 @@ struct RenderTests {
         }
     }
 
+    /// As a browser does it: at once with what the page itself asks for, and with what is asked for later; but not beyond
+    /// the path, and what a server set stays as it did.
+    @Test func `cookies that scripts set go along with what is asked for`() async throws {
+        let origin = try TestOrigin()
+        func answer(_ text: String) -> OriginAnswer {
+            .page(Self.page("document.cookie", "<a href=/next/page>next</a>\(text)<p id=app>"))
+        }
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    document.cookie = 'script=yes; path=/';
+                    document.cookie = 'deep=1; path=/next';
+                    fetch(['', 'data.json'].join('/')).then(r => r.text()).then(text => {
+                      app.innerHTML = text + '<a href="/next/page">next</a>';
+                    })
+                    """)
+            ).adding("Set-Cookie", "server=1; Path=/"))
+        origin.on("/data.json") { request in
+            request["Cookie"]?.contains("script=yes") == true
+                ? .file("\"here\"", type: "application/json") : .failure(403)
+        }
+        origin.on("/next/page", .page("<p>next<a href=/last>last</a>"))
+        origin.on("/last", .page("<p>last"))
+        let folder = try TemporaryFolder()
+        let report = try await larder(folder).prefetch([origin.url("/")], options: options(.always))
+        #expect(report.missing.isEmpty, "\(report.missing)")
+        func sent(_ target: String) -> Set<String> {
+            let words = origin.requests.last { $0.target == target }?["Cookie"]?.split(separator: ";") ?? []
+            return Set(words.map { String($0.drop { $0 == " " }) })
+        }
+        #expect(sent("/data.json") == ["server=1", "script=yes"])
+        #expect(sent("/next/page") == ["server=1", "script=yes", "deep=1"])
+        #expect(sent("/last") == ["server=1", "script=yes"])
+        #expect(!folder.names().contains("logins"))
+    }
+
     @Test func `a check compares words and pictures with those that were there`() async throws {
         let origin = try TestOrigin()
         func page(_ colour: String) -> OriginAnswer {

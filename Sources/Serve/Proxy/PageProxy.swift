@@ -33,10 +33,18 @@ package final class PageProxy: Sendable {
     /// What is asked from here on belongs to this page.
     package func begin(_ page: UInt32, at url: WebURL) { tab.begin(page, at: url) }
 
-    /// Nothing belongs to a page any more. Gives what the last one got of what the visit had already.
-    package func end() -> [String] { tab.end() }
+    /// Nothing belongs to a page any more.
+    package func end() -> PageTraffic { tab.end() }
 
     package func stop() { server.stopAndWait() }
+}
+
+/// What passed between a page and its proxy.
+package struct PageTraffic: Sendable {
+    /// What it got of what the visit had already.
+    package var given: [String] = []
+    /// Names of cookies that answers set.
+    package var servedCookies: Set<String> = []
 }
 
 /// What stands between the tab and its page's answers. Any thread may call it.
@@ -46,6 +54,8 @@ private final class PageTab: Sendable {
         /// Where the tab may go: the page, and where that is redirected.
         var documents: Set<String>
         var given: Set<String> = []
+        /// Names of cookies that answers set. All others are the work of scripts.
+        var servedCookies: Set<String> = []
     }
 
     private let visit: Int64
@@ -65,11 +75,19 @@ private final class PageTab: Sendable {
         page.withLock { $0 = Page(number: number, documents: [url.key.href]) }
     }
 
-    func end() -> [String] {
+    func end() -> PageTraffic {
         page.withLock { page in
             defer { page = nil }
-            return page?.given.sorted() ?? []
+            return PageTraffic(given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [])
         }
+    }
+
+    /// Those of a request that its page's scripts set.
+    func scriptCookies(of fields: HTTPFields) -> [PageCookie] {
+        let cookies = PageCookie.all(in: fields)
+        guard !cookies.isEmpty else { return [] }
+        let served = page.withLock { $0?.servedCookies ?? [] }
+        return cookies.filter { !served.contains($0.name) }
     }
 
     /// What the visit has; nil when it has nothing.
@@ -82,16 +100,16 @@ private final class PageTab: Sendable {
             let fields = HTTPFields(block: stored.fields.utf8.span)
             guard let body = stored.body else {
                 let target = fields["Location"].flatMap { WebURL($0, base: url) }
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: []), target)
+                return (Answer(status: stored.status, fields: outgoing(fields), body: []), target)
             }
             switch try reader.content(of: body) {
             case nil: return (nil, nil)
             case .file(let path)?:
                 let file = Answer.FileBody(path: path, byteCount: body.byteCount)
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), file: file), nil)
+                return (Answer(status: stored.status, fields: outgoing(fields), file: file), nil)
             case let content?:
                 let bytes = try content.load()
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: bytes), nil)
+                return (Answer(status: stored.status, fields: outgoing(fields), body: bytes), nil)
             }
         }
         guard let answer else { return nil }
@@ -116,15 +134,17 @@ private final class PageTab: Sendable {
                 return .text(500, "\(error)\n")
             }
         case .given(let status, let fields, let body):
-            return Answer(status: status, fields: Self.outgoing(fields), body: body)
+            return Answer(status: status, fields: outgoing(fields), body: body)
         case .refused(let why): return .text(403, "\(url.href) is not asked for: \(why)\n")
         case .failed(let why): return .text(502, "\(url.href): \(why)\n")
         }
     }
 
     /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later times and other places would leave the tab.
-    private static func outgoing(_ fields: HTTPFields) -> [(String, String)] {
-        fields.withoutConnectionFields.list.filter { !unsaid.contains($0.name.lowercased()) }
+    private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
+        let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
+        if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
+        return fields.withoutConnectionFields.list.filter { !Self.unsaid.contains($0.name.lowercased()) }
             .map { ($0.name, $0.value) }
     }
 
@@ -165,8 +185,9 @@ private final class PageResponder: Responder {
             return Reply(answer: .text(500, "\(error)\n"))
         }
         let slot = later.slot()
-        let asked = PageRequest(
+        var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
+        asked.cookies = tab.scriptCookies(of: request.fields)
         tab.ask(number, asked) { [tab] answer in slot.give(Reply(answer: tab.answer(answer, to: url))) }
         return nil
     }
