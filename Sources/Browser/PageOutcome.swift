@@ -1,3 +1,5 @@
+internal import Web
+
 /// What became of a visit to a page.
 package struct PageOutcome: Sendable {
     package enum Ending: Sendable, Equatable {
@@ -60,6 +62,19 @@ package struct BrowserCookie: Sendable, Equatable {
         self.domain = domain
         self.path = path
         self.expires = expires
+    }
+}
+
+extension BrowserCookie {
+    /// As the browser tells of one.
+    init?(_ json: JSONValue) {
+        guard let name = json["name"]?.string, let value = json["value"]?.string,
+            let domain = json["domain"]?.string, let path = json["path"]?.string
+        else { return nil }
+        self.init(name, value, domain: domain, path: path)
+        if json["session"]?.bool != true { expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) } }
+        isSecure = json["secure"]?.bool ?? false
+        isHTTPOnly = json["httpOnly"]?.bool ?? false
     }
 }
 

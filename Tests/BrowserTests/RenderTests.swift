@@ -263,6 +263,39 @@ struct RenderTests {
         }
     }
 
+    @Test func `workers of a steady site have its time and its chance too`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    new Worker('/worker.js').onmessage = event => { app.textContent = event.data }
+                    """)))
+        origin.on(
+            "/worker.js",
+            .file(
+                """
+                'use strict';
+                const sign = [Date.now(), Math.random(), (function () { return this === undefined })()];
+                fetch(['', 'made', ...sign].join('/')).then(r => r.text()).then(text => postMessage(text))
+                """, type: "text/javascript"))
+        origin.otherwise { request in
+            guard request.target.hasPrefix("/made/") else { return nil }
+            return .file(request.target.hasSuffix("/true") ? "made" : "sloppy", type: "text/plain")
+        }
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.render?.steadySince = 1_800_000_000
+        #expect(try await larder.prefetch([origin.url("/")], options: options).isPublished)
+        #expect(origin.requests.count { $0.target.hasPrefix("/made/") } == 1)
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let address = try #require(service.address(of: origin.url("/")))
+        for _ in 1...2 { #expect(try looks(address, [], Chromium()) == ["made", ""]) }
+    }
+
     /// As a browser does it: at once with what the page itself asks for, and with what is asked for later; but not beyond
     /// the path, and what a server set stays as it did.
     @Test func `cookies that scripts set go along with what is asked for`() async throws {
