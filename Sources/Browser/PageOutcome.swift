@@ -88,6 +88,8 @@ package struct SeenRequest: Sendable, Equatable {
     package var status: Int?
     /// The browser's word for why there is no whole answer: `net::ERR_CONNECTION_REFUSED`.
     package var failure: String?
+    /// What its server says does not let the page have it.
+    package var isRefusedByCORS = false
 
     package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
         self.url = url

@@ -270,6 +270,7 @@ extension Crawl {
                     return answer(.refused("the page leads on and on"))
                 }
             }
+            if request.wantsOwnAnswer { return send(request, of: page, answer) }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
@@ -282,7 +283,14 @@ extension Crawl {
             }
             rendering?.waiting[number, default: []].append(answer)
             try answerPages(about: number)
-        case "POST", "OPTIONS": send(request, of: page, answer)
+        case "POST":
+            let key = request.key
+            let held = try storing { () throws(StoreError) in
+                try recall?.recorded(key, at: request.url, now: Self.httpNow())
+            }
+            guard let held else { return send(request, of: page, answer) }
+            answer(.given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body))
+        case "OPTIONS": send(request, of: page, answer)
         case let method: answer(.refused("\(method) would change what is there"))
         }
     }
@@ -344,7 +352,7 @@ extension Crawl {
         case .failure(let failure): sent.answer(.failed(failure.description))
         case .response(let response):
             let isKept =
-                sent.request.method == "POST" && (200..<300).contains(response.status)
+                sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
                 && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(Rendering.mostGivenBytes)
@@ -355,11 +363,10 @@ extension Crawl {
                 number: result.number, url: result.url, role: .requisite,
                 referrer: frontier.url(sent.page).href, source: .fetched(response),
                 time: Self.secondsSinceEpoch())
-            job.request = RequestKey(
-                method: "POST", body: sent.request.body.span, type: sent.request.fields.contentType)
+            job.request = sent.request.key
             job.flags = ResponseFlags(result)
             job.sentFields = result.sentFields
-            report.rendering.recorded += 1
+            if sent.request.method == "POST" { report.rendering.recorded += 1 }
             scanning += 1
             scanningByteCount += job.byteCount
             pool.add(job)
@@ -421,6 +428,11 @@ extension Crawl {
         self.rendering?.waiting = [:]
         self.rendering?.sent = [:]
     }
+}
+
+extension PageRequest {
+    /// What its answer is kept by.
+    fileprivate var key: RequestKey { RequestKey(method: method, body: body.span, type: fields.contentType) }
 }
 
 extension WebURL {

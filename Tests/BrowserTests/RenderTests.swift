@@ -334,6 +334,95 @@ struct RenderTests {
         #expect(!folder.names().contains("logins"))
     }
 
+    /// One origin that pages of another ask: with a body for each, without a word on it, and for nobody.
+    @Test func `answers that were made for one origin are not given to another, and what is refused is no miss`()
+        async throws
+    {
+        let (origin, other) = (try TestOrigin(), try TestOrigin())
+        let place = "http://localhost:\(other.port)"
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    const ask = path => fetch('\(place)/' + path).then(r => r.text()).catch(() => 'refused');
+                    Promise.all(['echo', 'silent', 'never'].map(ask)).then(all => { app.textContent = all.join(' ') })
+                    """,
+                    "<p id=app></p>" + ["echo", "silent", "never"].map { "<img src=\(place)/\($0) alt=''>" }.joined())))
+        for name in ["echo", "silent", "never"] {
+            other.on("/\(name)") { request in
+                let answer = OriginAnswer.file(name, type: "text/plain")
+                guard let origin = request["Origin"], name != "never" else {
+                    return name == "echo" ? answer.adding("Vary", "Origin") : answer
+                }
+                let open = answer.adding("Access-Control-Allow-Origin", origin)
+                return name == "echo" ? open.adding("Vary", "Origin") : open
+            }
+        }
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.render?.takesPictures = true
+        let report = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(report.isPublished)
+        var check = OfflineCheckOptions()
+        check.showing = OfflineCheckOptions.Showing()
+        check.showing?.browser = Chromium.executable
+        origin.stop()
+        other.stop()
+        let service = try larder.serve(port: 0)
+        let address = try #require(service.address(of: origin.url("/")))
+        #expect(try looks(address, [], Chromium())[0] == "echo silent refused")
+        service.stop()
+        let found = try await larder.checkOffline(origin.base, options: check)
+        #expect(found.items.filter { $0.verdict != .verified }.map(\.name) == [])
+        #expect(found.notes.last == "1 address refused to pages of other origins, as online: \(place)/never")
+    }
+
+    @Test func `what was kept out of a site is told as that`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/", .page(Self.page("fetch(['', 'ads', 'now.js'].join('/')).catch(() => 0); fetch('/stored' + 'not')")))
+        origin.on("/storednot", .file("x", type: "text/plain"))
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.scope.exclude = ["/ads/**"]
+        options.plan.rules = ["/storednot not-allowed"]
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        var check = OfflineCheckOptions()
+        check.showing = OfflineCheckOptions.Showing()
+        check.showing?.browser = Chromium.executable
+        let report = try await larder.checkOffline(origin.base, options: check)
+        let told = report.items.filter { $0.verdict != .verified }
+        #expect(told.map(\.name).sorted() == [origin.url("/ads/now.js"), origin.url("/storednot")])
+        #expect(told.allSatisfy { $0.verdict == .leftOut }, "\(told.map(\.finding))")
+        #expect(report.isClean)
+    }
+
+    @Test func `what is sent again is sent once in a visit, and where the policy prefers what is held never`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        let form = """
+            const form = new FormData(); form.append('a', '1');
+            fetch('/send', {method: 'POST', body: form}).then(r => r.text()).then(text => { app.textContent = text })
+            """
+        origin.on("/", .page(Self.page(form, "<a href=/two>two</a><p id=app>")))
+        origin.on("/two", .page(Self.page(form)))
+        origin.on("/send", .file("sent", type: "text/plain"))
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.renderTabs = 1
+        func count() -> Int { origin.requests(to: "/send").count }
+        #expect(try await larder.prefetch([origin.url("/")], options: options).rendering.recorded == 1)
+        #expect(count() == 1)
+        options.policy = .preferCache
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(count() == 1)
+        options.policy = .revalidate
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(count() == 2)
+    }
+
     @Test func `a check compares words and pictures with those that were there`() async throws {
         let origin = try TestOrigin()
         func page(_ colour: String) -> OriginAnswer {
