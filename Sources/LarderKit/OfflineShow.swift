@@ -119,7 +119,7 @@ struct OfflineShow {
         defer { browser.close() }
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
         let locals = Dictionary(
-            origins.compactMap { origin in
+            origins.union(known.compactMap { WebURL($0)?.origin }).compactMap { origin in
                 service.address(of: origin + "/").flatMap { WebURL($0) }.map { ($0.origin, origin) }
             }, uniquingKeysWith: { first, _ in first })
         var items: [CheckReport.Item] = []
