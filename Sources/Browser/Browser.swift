@@ -81,8 +81,8 @@ package final class Browser: Sendable {
         return outcome.wait { $0 }
     }
 
-    /// Ends all tabs and the browser, whose process group is killed after a short grace, and removes its
-    /// folder. Returns when that is done, unless it is called on the browser's own thread.
+    /// Ends all tabs and the browser, whose process group is killed, after a short grace where its profile stays, and
+    /// removes its folder. Returns when that is done, unless it is called on the browser's own thread.
     package func close() {
         inbox.put(.close)
         guard facts.change({ $0.thread }) != UInt(pthread_self()) else { return }
@@ -257,10 +257,13 @@ private final class BrowserLoop {
             done(PageOutcome(ending: .failed("the browser was closed"), address: visit.url))
         }
         guard let connection else { return }
-        lastNumber += 1
-        connection.send(Command("Browser.close").bytes(number: lastNumber))
-        _ = try? connection.flush()
-        connection.process.end(within: Self.grace)
+        // Only a profile that stays has something to be written down.
+        if options.profile != nil {
+            lastNumber += 1
+            connection.send(Command("Browser.close").bytes(number: lastNumber))
+            _ = try? connection.flush()
+        }
+        connection.process.end(within: options.profile == nil ? .zero : Self.grace)
         self.connection = nil
         facts.change { $0.processGroup = nil }
     }

@@ -1,3 +1,5 @@
+internal import Web
+
 /// What became of a visit to a page.
 package struct PageOutcome: Sendable {
     package enum Ending: Sendable, Equatable {
@@ -32,7 +34,7 @@ package struct PageOutcome: Sendable {
     /// What it did that nobody wanted, each kind once.
     package var notices: [PageNotice] = []
     package var elapsed: Duration = .zero
-    /// What the profile has, of pages that a person was shown.
+    /// What the profile has, of pages that a person was shown; else what the page ended with, where that is wanted.
     package var cookies: [BrowserCookie] = []
 
     package static let linkLimit = 10_000
@@ -65,6 +67,19 @@ package struct BrowserCookie: Sendable, Equatable {
     }
 }
 
+extension BrowserCookie {
+    /// As the browser tells of one.
+    init?(_ json: JSONValue) {
+        guard let name = json["name"]?.string, let value = json["value"]?.string,
+            let domain = json["domain"]?.string, let path = json["path"]?.string
+        else { return nil }
+        self.init(name, value, domain: domain, path: path)
+        if json["session"]?.bool != true { expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) } }
+        isSecure = json["secure"]?.bool ?? false
+        isHTTPOnly = json["httpOnly"]?.bool ?? false
+    }
+}
+
 /// One request of a page, with what became of it.
 package struct SeenRequest: Sendable, Equatable {
     package var url: String
@@ -75,6 +90,8 @@ package struct SeenRequest: Sendable, Equatable {
     package var status: Int?
     /// The browser's word for why there is no whole answer: `net::ERR_CONNECTION_REFUSED`.
     package var failure: String?
+    /// What its server says does not let the page have it.
+    package var isRefusedByCORS = false
 
     package init(url: String, method: String, type: String, status: Int? = nil, failure: String? = nil) {
         self.url = url

@@ -83,6 +83,8 @@ package struct PageVisit: Sendable {
     /// It is shown to somebody who prefers dark colours, from the beginning.
     package var prefersDark = false
     package var wantsDocument = false
+    /// Those that the page ends with, whoever set them.
+    package var wantsCookies = false
 
     /// In pixels of the device: what Chromium draws at once.
     package static let pictureHeight = 16_384

@@ -32,6 +32,7 @@ struct RequestRecord: Sendable {
             // A module that is answered by 404 ends as aborted; the status says more.
             if let place = places[key], requests[place].status.map({ $0 < 400 }) ?? true {
                 requests[place].failure = event["errorText"]?.string ?? "failed"
+                requests[place].isRefusedByCORS = event["corsErrorStatus"] != nil
             }
             return pending.removeValue(forKey: key) != nil
         case "Network.webSocketCreated":

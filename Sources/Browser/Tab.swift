@@ -39,18 +39,6 @@ struct Tab: Sendable {
         case over
     }
 
-    private enum Step: Equatable, Sendable {
-        case script(Int)
-        case scroll, scrollBack
-        case look
-        case unfold
-        case dark
-        case viewport(Int)
-        /// The fragment that shows another view of the same document.
-        case route(String)
-        case lookAgain
-    }
-
     /// How long it takes at most for a reply, on a machine that has much else to do.
     enum Patience {
         static let browser = Duration.seconds(15)
@@ -71,7 +59,6 @@ struct Tab: Sendable {
     /// So many dialogs, or windows, are no accident.
     static let nuisanceLimit = 30
     private static let errorLimit = 1000
-    private static let unfoldLimit = 3
 
     let visit: PageVisit
     private var actions: [Action] = []
@@ -98,14 +85,8 @@ struct Tab: Sendable {
     private var hasCommitted = false
     private var hasDownloaded = false
 
-    private var steps: [Step]
-    private var hasLooked = false
+    private var tour: PageTour
     private var attempts = 0
-    private var scrolled = 0
-    private var idleScrolls = 0
-    private var height = 0
-    private var unfolded = 0
-    private var routes: Set<String> = []
     /// Time is up, or scripts were stopped: what is there is taken, and nothing waited for.
     private var isHurried = false
     private var isCurtailed = false
@@ -115,7 +96,6 @@ struct Tab: Sendable {
 
     private var record = RequestRecord()
     private var notices = NoticeRecord()
-    private var seen: Set<String> = []
     private var outcome: PageOutcome
 
     /// - Parameter now: since whenever; the same clock as in all other calls.
@@ -125,13 +105,7 @@ struct Tab: Sendable {
         lastActivity = now
         lastWord = now
         outcome = PageOutcome(ending: .complete, address: visit.url)
-        steps = visit.scripts.indices.map { .script($0) }
-        if visit.scroll > 0 { steps.append(.scroll) }
-        steps.append(.look)
-        if visit.isDeep { steps.append(.unfold) }
-        if visit.seesDark { steps.append(.dark) }
-        steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
-        if steps.last != .look { steps.append(.lookAgain) }
+        tour = PageTour(visit)
 
         if visit.staysOpen {
             ask(Command("Target.getBrowserContexts"), .context, until: now + Patience.browser)
@@ -272,7 +246,7 @@ struct Tab: Sendable {
         } else if type != "browser_ui" {
             // Windows bring pages of the browser's own along, which wait for us, and cost most while they do.
             own(name)
-            setUpChild(name, type)
+            for command in SessionSetUp.child(name, type, for: visit) { post(command) }
             // It is fetched before there is anybody to tell of it, and runs only when it was found.
             if type == "service_worker" { record.add(workerScript: info["url"]?.string ?? "") }
         }
@@ -283,54 +257,10 @@ struct Tab: Sendable {
         actions.append(.ownSession(session))
     }
 
-    /// All at once, and the page is let go last: while it waits, it may answer nothing.
     private mutating func setUp(_ session: String, _ now: Duration) {
-        post("Inspector.enable", session)
-        post("Page.enable", session)
-        post("Page.setLifecycleEventsEnabled", session, ["enabled": true])
-        watch(session)
-        if let first = visit.viewports.first { show(first) }
-        showColours(visit.prefersDark ? "dark" : "light")
-        post("Emulation.setFocusEmulationEnabled", session, ["enabled": true])
-        post("Runtime.addBinding", session, ["name": PageScripts.binding])
-        prepare(session)
+        for command in SessionSetUp.page(session, for: visit) { post(command) }
         ask(
             Command("Runtime.runIfWaitingForDebugger", session), .setUp, until: now + Patience.browser)
-    }
-
-    private mutating func setUpChild(_ session: String, _ type: String) {
-        if type == "iframe" {
-            post("Inspector.enable", session)
-            post("Page.enable", session)
-            post("Runtime.addBinding", session, ["name": PageScripts.binding])
-            prepare(session)
-        }
-        watch(session)
-        if type.hasSuffix("worker") {
-            for prelude in visit.preludes { post("Runtime.evaluate", session, ["expression": prelude]) }
-        }
-        post("Runtime.runIfWaitingForDebugger", session)
-    }
-
-    private mutating func prepare(_ session: String) {
-        for prelude in [PageScripts.permissionWatch] + visit.preludes {
-            post("Page.addScriptToEvaluateOnNewDocument", session, ["source": prelude])
-        }
-    }
-
-    /// Has a session tell of its requests and errors, and of the frames and workers below it. Bodies are
-    /// nobody's here. Service workers are the context's.
-    private mutating func watch(_ session: String) {
-        let nothing: JSONMembers = ["maxTotalBufferSize": 0, "maxResourceBufferSize": 0]
-        post("Network.enable", session, nothing)
-        post("Runtime.enable", session)
-        let filter: [JSONMembers] = [
-            ["type": "browser", "exclude": true], ["type": "tab", "exclude": true],
-            ["type": "service_worker", "exclude": true], [:],
-        ]
-        post(
-            "Target.setAutoAttach", session,
-            ["autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": filter])
     }
 
     private mutating func navigate(_ now: Duration) {
@@ -372,17 +302,17 @@ struct Tab: Sendable {
             if loader == self.loader { lastActivity = now }
         case "Page.frameRequestedNavigation":
             // What was opened leads away; the page stays.
-            guard case .unfold = steps.first, event["frameId"]?.string == target else { return }
+            guard tour.step == .unfold, event["frameId"]?.string == target else { return }
             post("Page.stopLoading", session)
         case "Page.javascriptDialogOpening":
             takeDialog(event, now)
         case "Page.windowOpen":
             let url = event["url"]?.string ?? ""
-            add(links: [url])
+            tour.add([url], to: &outcome)
             nuisance(.window, url, now)
         case "Browser.downloadWillBegin":
             // Only the page's own document has the target's name.
-            if event["frameId"]?.string == target { hasDownloaded = true }
+            if event["frameId"]?.string == target { takeDownload(now) }
             notices.note(.download, event["url"]?.string ?? "")
         case "Runtime.executionContextsCleared":
             if isOwn { world = nil }
@@ -415,8 +345,15 @@ struct Tab: Sendable {
         if !url.hasPrefix("chrome-error:") {
             outcome.address = url + (frame["urlFragment"]?.string ?? "")
         }
-        // What was seen belongs to the document that was there.
-        if hasLooked { steps.removeAll() }
+        tour.leave()
+    }
+
+    /// What was to take the page's place is a file: the document that is there stays, and is as whole as it will be.
+    private mutating func takeDownload(_ now: Duration) {
+        hasDownloaded = true
+        guard hasCommitted, let loader else { return }
+        loaded.insert(loader)
+        lastActivity = now
     }
 
     private mutating func takeDialog(_ event: Event, _ now: Duration) {
@@ -479,7 +416,7 @@ struct Tab: Sendable {
         case .navigation: end(.outOfTime, now)
         case .world, .step, .picture, .paper, .probe:
             if isCurtailed { end(outcome.ending, now) } else { curtail(.hung, now) }
-        case .cookies: if stage == .closing { giveOutcome(now) }
+        case .cookies: if stage == .closing { dispose(now) }
         case .disposal: giveOutcome(now)
         }
     }
@@ -490,8 +427,8 @@ struct Tab: Sendable {
         isHurried = true
         outcome.ending = .outOfTime
         awaited.removeAll()
-        guard hasCommitted, !hasLooked else { return end(.outOfTime, now) }
-        steps = [.look]
+        guard hasCommitted, !tour.hasLooked else { return end(.outOfTime, now) }
+        tour.cut()
         stage = .asking
         attempts = 0
         perform(now)
@@ -510,8 +447,8 @@ struct Tab: Sendable {
         // Whoever has to be stopped says too much.
         post("Network.disable", session)
         post("Runtime.disable", session)
-        guard !hasLooked else { return end(ending, now) }
-        steps = [.look]
+        guard !tour.hasLooked else { return end(ending, now) }
+        tour.cut()
         stage = .asking
         attempts = 0
         world = nil
@@ -523,42 +460,32 @@ struct Tab: Sendable {
     // MARK: - Steps
 
     private mutating func perform(_ now: Duration) {
-        guard let step = steps.first else { return end(outcome.ending, now) }
-        if case .script(let number) = step {
-            return evaluate(visit.scripts[number], inWorld: false, now)
-        }
+        guard let step = tour.step else { return end(outcome.ending, now) }
+        if case .script = step { return evaluate(step, inWorld: false, now) }
         guard world != nil else {
             let frame: JSONMembers = ["frameId": target ?? "", "worldName": "larder"]
             return ask(
                 Command("Page.createIsolatedWorld", session, frame), .world, until: now + visit.stall)
         }
-        switch step {
-        case .script: return
-        case .scroll: evaluate(PageScripts.scroll, now)
-        case .scrollBack: evaluate(PageScripts.scrollBack, now)
-        case .look: evaluate(PageScripts.look(for: visit, linksOnly: false), now)
-        case .lookAgain: evaluate(PageScripts.look(for: visit, linksOnly: true), now)
-        case .unfold: evaluate(PageScripts.unfold, now)
-        case .dark:
-            showColours("dark")
-            evaluate(PageScripts.settle, now)
-        case .viewport(let number):
-            show(visit.viewports[number])
-            evaluate(PageScripts.settle, now)
-        case .route(let fragment): evaluate(PageScripts.go(to: fragment), now)
+        if let session, step == .dark { post(SessionSetUp.colours("dark", session)) }
+        if let session, case .viewport(let number) = step {
+            for command in SessionSetUp.show(visit.viewports[number], session) { post(command) }
         }
+        evaluate(step, inWorld: true, now)
     }
 
-    private mutating func evaluate(_ script: String, inWorld: Bool = true, _ now: Duration) {
+    private mutating func evaluate(_ step: PageTour.Step, inWorld: Bool, _ now: Duration) {
         // Fonts may take their time.
-        let further = steps.first == .look && (visit.wantsPicture || visit.wantsPaper) ? Patience.picture : .zero
-        var parameters: JSONMembers = ["expression": script, "awaitPromise": true, "returnByValue": true]
+        let further = step == .look && (visit.wantsPicture || visit.wantsPaper) ? Patience.picture : .zero
+        var parameters: JSONMembers = [
+            "expression": tour.expression(of: step), "awaitPromise": true, "returnByValue": true,
+        ]
         if inWorld, let world { parameters = parameters + ["contextId": world] }
         ask(Command("Runtime.evaluate", session, parameters), .step, until: now + visit.stall + further)
     }
 
     private mutating func takeStep(_ reply: Reply, _ now: Duration) {
-        guard let step = steps.first else { return end(outcome.ending, now) }
+        guard let step = tour.step else { return end(outcome.ending, now) }
         if case .script = step {
             if let details = reply["exceptionDetails"] {
                 let text = details["exception"]?["description"]?.string ?? details["text"]?.string
@@ -567,34 +494,14 @@ struct Tab: Sendable {
             return finishStep(now, quiet: visit.quiet)
         }
         guard let value = reply["result"], reply["exceptionDetails"] == nil else { return retry(now) }
-        takeValue(value["value"], of: step, now)
-    }
-
-    private mutating func takeValue(_ value: JSONValue?, of step: Step, _ now: Duration) {
-        switch step {
-        case .script: return
-        case .scroll:
-            takeScroll(value, now)
-        case .look:
-            takeLook(value)
-            outcome.text = value?["text"]?.string
-            outcome.document = value?["document"]?.string
-            hasLooked = true
-            guard visit.wantsPicture else { return print(now) }
-            takePicture(of: value, now)
-        case .lookAgain:
-            takeLook(value)
-            finishStep(now)
-        case .unfold:
-            unfolded += 1
-            // What was opened may hold more of the kind.
-            if let count = value?.int, count > 0, unfolded < Self.unfoldLimit {
-                wait(moment, now)
-            } else {
-                finishStep(now, quiet: value?.int == 0 ? nil : moment)
-            }
-        case .dark, .viewport, .route, .scrollBack:
-            finishStep(now, quiet: moment)
+        let routeCount = tour.routeCount
+        let next = tour.take(value["value"], of: step, into: &outcome, isHurried: isHurried)
+        limit = limit.map { $0 + Patience.route * (tour.routeCount - routeCount) }
+        switch next {
+        case .again: wait(moment, now)
+        case .onward(let isAtOnce): finishStep(now, quiet: isAtOnce ? nil : moment)
+        case .picture: takePicture(of: value["value"], now)
+        case .paper: print(now)
         }
     }
 
@@ -624,54 +531,6 @@ struct Tab: Sendable {
         ask(Command("Page.printToPDF", session, paper), .paper, until: now + visit.stall + Patience.paper)
     }
 
-    private mutating func takeScroll(_ value: JSONValue?, _ now: Duration) {
-        let hasMoved = value?["hasMoved"]?.bool ?? false
-        let height = value?["height"]?.int ?? 0
-        // At the end, what is loaded there may take a moment to show.
-        let isEnd = !hasMoved && height <= self.height
-        idleScrolls = isEnd ? idleScrolls + 1 : 0
-        self.height = height
-        if hasMoved { scrolled += 1 }
-        if scrolled == 0, !hasMoved {
-            finishStep(now)
-        } else if scrolled >= visit.scroll || idleScrolls > 1 {
-            steps[0] = .scrollBack
-            wait(moment, now)
-        } else {
-            wait(moment, now)
-        }
-    }
-
-    private mutating func takeLook(_ look: JSONValue?) {
-        guard let look else { return }
-        if let address = look["address"]?.string { outcome.address = address }
-        if let title = look["title"]?.string { outcome.title = title }
-        let links = look["links"]?.array?.compactMap(\.string) ?? []
-        add(links: links)
-        for link in links { addRoute(link) }
-    }
-
-    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown once.
-    private mutating func addRoute(_ link: String) {
-        guard routes.count < visit.routes, let mark = link.firstIndex(of: "#"), !isHurried else { return }
-        let fragment = String(link[mark...])
-        guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
-            outcome.address.prefix(while: { $0 != "#" }) == link[..<mark], outcome.address != link,
-            routes.insert(fragment).inserted
-        else { return }
-        steps += [.route(fragment), .lookAgain]
-        limit = limit.map { $0 + Patience.route }
-    }
-
-    private mutating func add(links: [String]) {
-        for link in links where outcome.links.count < PageOutcome.linkLimit {
-            guard link.hasPrefix("http://") || link.hasPrefix("https://"), seen.insert(link).inserted else {
-                continue
-            }
-            outcome.links.append(link)
-        }
-    }
-
     /// The document went away under a step: it is taken once more on the next one, if there is one soon.
     private mutating func retry(_ now: Duration) {
         attempts += 1
@@ -682,25 +541,10 @@ struct Tab: Sendable {
 
     /// Goes on to the next step, at once or when the page has been quiet for so long.
     private mutating func finishStep(_ now: Duration, quiet: Duration? = nil) {
-        if !steps.isEmpty { steps.removeFirst() }
+        tour.finishStep()
         attempts = 0
-        guard let quiet, !isHurried, !steps.isEmpty else { return perform(now) }
+        guard let quiet, !isHurried, tour.step != nil else { return perform(now) }
         wait(quiet, now)
-    }
-
-    private mutating func show(_ viewport: Viewport) {
-        post(
-            "Emulation.setDeviceMetricsOverride", session,
-            [
-                "width": viewport.width, "height": viewport.height, "deviceScaleFactor": viewport.scale,
-                "mobile": viewport.isMobile,
-            ])
-        post("Emulation.setTouchEmulationEnabled", session, ["enabled": viewport.isMobile])
-    }
-
-    private mutating func showColours(_ scheme: String) {
-        let features: [JSONMembers] = [["name": "prefers-color-scheme", "value": scheme]]
-        post("Emulation.setEmulatedMedia", session, ["features": features])
     }
 
     // MARK: - The end
@@ -710,8 +554,13 @@ struct Tab: Sendable {
         outcome.ending = ending
         stage = .closing
         awaited.removeAll()
-        guard let context else { return giveOutcome(now) }
-        if visit.staysOpen { return askForCookies(now) }
+        guard context != nil else { return giveOutcome(now) }
+        if visit.staysOpen || visit.wantsCookies && hasCommitted { return askForCookies(now) }
+        dispose(now)
+    }
+
+    private mutating func dispose(_ now: Duration) {
+        guard let context, !visit.staysOpen else { return giveOutcome(now) }
         // No script is asked whether it may be left.
         let command = Command("Target.disposeBrowserContext", nil, ["browserContextId": context])
         ask(command, .disposal, until: now + Patience.disposal)
@@ -734,7 +583,7 @@ struct Tab: Sendable {
 
     private mutating func takeCookies(_ reply: Reply, _ now: Duration) {
         if let cookies = reply["cookies"]?.array { outcome.cookies = cookies.compactMap(BrowserCookie.init) }
-        if stage == .closing { giveOutcome(now) }
+        if stage == .closing { dispose(now) }
     }
 
     private mutating func giveOutcome(_ now: Duration) {
@@ -753,19 +602,8 @@ struct Tab: Sendable {
     }
 
     private mutating func post(_ method: String, _ session: String? = nil, _ parameters: JSONMembers = [:]) {
-        actions.append(.send(Command(method, session, parameters), number: nil))
+        post(Command(method, session, parameters))
     }
-}
 
-extension BrowserCookie {
-    /// As the browser tells of one.
-    fileprivate init?(_ json: JSONValue) {
-        guard let name = json["name"]?.string, let value = json["value"]?.string,
-            let domain = json["domain"]?.string, let path = json["path"]?.string
-        else { return nil }
-        self.init(name, value, domain: domain, path: path)
-        if json["session"]?.bool != true { expires = json["expires"]?.double.map { Int(min(max($0, 0), 1e12)) } }
-        isSecure = json["secure"]?.bool ?? false
-        isHTTPOnly = json["httpOnly"]?.bool ?? false
-    }
+    private mutating func post(_ command: Command) { actions.append(.send(command, number: nil)) }
 }

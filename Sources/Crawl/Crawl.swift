@@ -325,6 +325,7 @@ extension Crawl {
                 request.fields.append(field.name, field.value)
             }
         }
+        request.cookies = rendering?.cookies[number] ?? []
         // To where it is redirected too.
         if request.fields.contains("Origin") { try apply(.askedByOrigin(number)) }
         request.referrer = frontier.referrer(of: number)

@@ -100,6 +100,23 @@ final class Recall {
         return .load(adding: HTTPFields().naming(origin: asking))
     }
 
+    /// The recorded answer to a request that sends something, where the policy does not have it sent once more.
+    func recorded(
+        _ key: RequestKey, at url: WebURL, now: HTTPDate
+    ) throws(StoreError) -> (status: Int, fields: String, body: [UInt8])? {
+        guard let held = try reader.response(for: url.key.href, request: key), held.status < 300,
+            let body = held.body, body.byteCount <= Rendering.mostGivenBytes, try !shelf.isDamaged(body),
+            let bytes = try reader.content(of: body)?.load()
+        else { return nil }
+        let request = CacheRequest(method: key.method, url: url)
+        switch policy.action(
+            for: request, entry: held.cacheEntry(profile: Self.profile, rules: rules), now: now)
+        {
+        case .serve, .serveAndRefresh: return (held.status, held.fields, bytes)
+        case .validate, .load, .miss: return nil
+        }
+    }
+
     func holds(_ url: WebURL) throws(StoreError) -> Bool {
         try reader.response(for: url.href).map { $0.status < 400 } ?? false
     }

@@ -121,6 +121,8 @@ package struct RenderedPage: Sendable {
     package var text: String?
     /// As a PNG.
     package var picture: [UInt8]?
+    /// Cookies that its scripts set, as lines of Netscape's file.
+    package var cookies: [String] = []
     /// What it asked for and was given at once.
     package var given: [WebURL] = []
     /// What it did that is no part of showing it, and how often.
@@ -189,6 +191,8 @@ struct Rendering {
     var waiting: [UInt32: [@Sendable (PageAnswer) -> Void]] = [:]
     /// How scripts ask for what they were the first to ask for.
     var fields: [UInt32: HTTPFields] = [:]
+    /// What goes along of what those scripts set.
+    var cookies: [UInt32: [PageCookie]] = [:]
     /// What is no GET, by the number of its errand.
     var sent: [Int: Sent] = [:]
     var sentCount = 0
@@ -266,6 +270,7 @@ extension Crawl {
                     return answer(.refused("the page leads on and on"))
                 }
             }
+            if request.wantsOwnAnswer { return send(request, of: page, answer) }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {
@@ -274,10 +279,18 @@ extension Crawl {
             rendering?.shown[page]?.asked.insert(number)
             if frontier.state(number) == .queued, rendering?.fields[number] == nil {
                 rendering?.fields[number] = request.scriptFields
+                if !request.cookies.isEmpty { rendering?.cookies[number] = request.cookies }
             }
             rendering?.waiting[number, default: []].append(answer)
             try answerPages(about: number)
-        case "POST", "OPTIONS": send(request, of: page, answer)
+        case "POST":
+            let key = request.key
+            let held = try storing { () throws(StoreError) in
+                try recall?.recorded(key, at: request.url, now: Self.httpNow())
+            }
+            guard let held else { return send(request, of: page, answer) }
+            answer(.given(status: held.status, fields: HTTPFields(block: held.fields.utf8.span), body: held.body))
+        case "OPTIONS": send(request, of: page, answer)
         case let method: answer(.refused("\(method) would change what is there"))
         }
     }
@@ -296,6 +309,7 @@ extension Crawl {
         }
         guard let waiting = rendering?.waiting.removeValue(forKey: number) else { return }
         rendering?.fields[number] = nil
+        rendering?.cookies[number] = nil
         guard case .held = answer else {
             for reply in waiting { reply(answer) }
             return
@@ -320,6 +334,7 @@ extension Crawl {
         var fetch = FetchRequest(
             number: Errand.sent(rendering.sentCount).number, url: request.url, fields: request.scriptFields)
         fetch.method = request.method
+        fetch.cookies = request.cookies
         fetch.body = request.method == "POST" ? request.body : nil
         fetch.referrer = frontier.url(page)
         // Nobody acts as the user elsewhere: browsers keep cookies from that as well (SameSite=Lax).
@@ -337,7 +352,7 @@ extension Crawl {
         case .failure(let failure): sent.answer(.failed(failure.description))
         case .response(let response):
             let isKept =
-                sent.request.method == "POST" && (200..<300).contains(response.status)
+                sent.request.method != "OPTIONS" && (200..<300).contains(response.status)
                 && plan.rules.storageBan(for: result.url, response.fields.contentType) == nil
             let body = try storing { () throws(StoreError) in
                 try response.body.beginning(Rendering.mostGivenBytes)
@@ -348,11 +363,10 @@ extension Crawl {
                 number: result.number, url: result.url, role: .requisite,
                 referrer: frontier.url(sent.page).href, source: .fetched(response),
                 time: Self.secondsSinceEpoch())
-            job.request = RequestKey(
-                method: "POST", body: sent.request.body.span, type: sent.request.fields.contentType)
+            job.request = sent.request.key
             job.flags = ResponseFlags(result)
             job.sentFields = result.sentFields
-            report.rendering.recorded += 1
+            if sent.request.method == "POST" { report.rendering.recorded += 1 }
             scanning += 1
             scanningByteCount += job.byteCount
             pool.add(job)
@@ -363,6 +377,11 @@ extension Crawl {
         guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
         var asked = shown.asked
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
+        do throws(FetchFailure) {
+            try loop.keep(cookiesOfScripts: rendered.cookies)
+        } catch {
+            throw .fetch(error)
+        }
         for url in rendered.given { if let number = frontier.number(of: url) { asked.insert(number) } }
         if rendered.ending == .complete {
             if let text = rendered.text {
@@ -410,6 +429,11 @@ extension Crawl {
         self.rendering?.waiting = [:]
         self.rendering?.sent = [:]
     }
+}
+
+extension PageRequest {
+    /// What its answer is kept by.
+    fileprivate var key: RequestKey { RequestKey(method: method, body: body.span, type: fields.contentType) }
 }
 
 extension WebURL {

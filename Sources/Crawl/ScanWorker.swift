@@ -85,7 +85,8 @@ final class ScanWorker {
         }
         body.md5 = measured?.digest(.md5)
         response.fields.remove(SteadyTime.fieldName)
-        if let steadySince, response.fields.contentType?.isHTML == true {
+        // A script may be a worker's, which has a time of its own.
+        if let steadySince, let type = response.fields.contentType, type.isHTML || type.isJavaScript {
             response.fields.set(SteadyTime.fieldName, String(steadySince))
         }
         var new = NewResponse(

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import System
+internal import Web
 
 /// The cookies of a loop, where they are wanted.
 final class CookieJar {
@@ -8,8 +9,11 @@ final class CookieJar {
     /// It must outlive the handle.
     private let share: Share
     private let options: CookieOptions
+    /// What pages' scripts set. All else is the servers' and the user's.
+    private var scripted: Set<CookieName> = []
 
     private static let mostBytes = 16 * 1024 * 1024
+    private static let mostOfScripts = 2_000
 
     /// Reads the files that there are; a line in one of them that is no cookie is an error, for something
     /// else was meant.
@@ -54,23 +58,91 @@ final class CookieJar {
         return domain == site || domain.hasSuffix("." + site)
     }
 
-    func save() throws(FetchFailure) {
-        guard let path = options.save else { return }
+    /// In the format of Netscape's file.
+    private func lines() throws(FetchFailure) -> [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         try larder_curl_get_list(handle, CURLINFO_COOKIELIST, &list).check()
         defer { curl_slist_free_all(list) }
         var lines: [String] = []
         var next = list
         while let item = next {
-            let line = String(cString: item.pointee.data)
+            lines.append(String(cString: item.pointee.data))
             next = item.pointee.next
+        }
+        return lines
+    }
+
+    // MARK: - What scripts set
+
+    /// Takes in what scripts of a page set. What a server set, only a server changes.
+    func keep(ofScripts cookies: [String]) throws(FetchFailure) {
+        guard !cookies.isEmpty else { return }
+        let others = Set(try lines().compactMap(CookieName.init)).subtracting(scripted)
+        for line in cookies {
+            guard let name = CookieName(line), !others.contains(name),
+                scripted.contains(name) || scripted.count < Self.mostOfScripts
+            else { continue }
+            // What libcurl takes for none, it leaves out.
+            try larder_curl_set_text(handle, CURLOPT_COOKIELIST, line).check()
+            scripted.insert(name)
+        }
+    }
+
+    /// Those of a page's scripts that go along with a request, beside what the jar has for it: `a=1; b=2`.
+    func further(_ cookies: [PageCookie], for url: WebURL) throws(FetchFailure) -> String {
+        guard !cookies.isEmpty else { return "" }
+        let known = Set(try lines().compactMap(CookieName.init).filter { $0.isSent(to: url) }.map(\.name))
+        return cookies.filter { !known.contains($0.name) }.map(\.text).joined(separator: "; ")
+    }
+
+    func save() throws(FetchFailure) {
+        guard let path = options.save else { return }
+        let lines = try lines().filter { line in
             // The fifth column is when it ends; 0 stands for the end of the session.
             let isOfSession =
                 line.split(separator: "\t", omittingEmptySubsequences: false).dropFirst(4).first == "0"
-            if !isOfSession || options.savesSessionCookies, isWanted(line) { lines.append(line) }
+            return (!isOfSession || options.savesSessionCookies) && isWanted(line)
         }
         let text = "# Netscape HTTP Cookie File\n\n" + lines.sorted().map { $0 + "\n" }.joined()
         try FetchFailure.wrapping { () throws(SystemError) in try WholeFile.replace(path, with: text) }
+    }
+}
+
+/// What tells cookies of a jar apart.
+private struct CookieName: Hashable {
+    let domain: String
+    let isForHostsBelow: Bool
+    let path: String
+    let isSecure: Bool
+    let name: String
+
+    /// Of a line of Netscape's file.
+    init?(_ line: String) {
+        let columns = line.split(separator: "\t", omittingEmptySubsequences: false)
+        guard columns.count >= 6 else { return nil }
+        domain = columns[0].trimmingPrefix("#HttpOnly_").trimmingPrefix(".").lowercased()
+        isForHostsBelow = columns[1] == "TRUE"
+        path = String(columns[2])
+        isSecure = columns[3] == "TRUE"
+        name = String(columns[5])
+    }
+
+    /// RFC 6265, sections 5.1.3 and 5.1.4.
+    func isSent(to url: WebURL) -> Bool {
+        guard !isSecure || url.scheme == "https",
+            url.host == domain || isForHostsBelow && url.host.hasSuffix("." + domain)
+        else { return false }
+        return url.path == path || url.path.hasPrefix(path.hasSuffix("/") ? path : path + "/")
+    }
+
+    static func == (a: CookieName, b: CookieName) -> Bool {
+        (a.domain, a.path, a.name) == (b.domain, b.path, b.name)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        hasher.combine(domain)
+        hasher.combine(path)
+        hasher.combine(name)
     }
 }
 

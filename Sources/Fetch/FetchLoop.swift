@@ -101,6 +101,12 @@ package final class FetchLoop {
         return results
     }
 
+    /// Takes cookies in that scripts of a page set, as lines of Netscape's file, for the requests that begin from here on.
+    /// None takes the place of one that a server set.
+    package func keep(cookiesOfScripts lines: [String]) throws(FetchFailure) {
+        try setup.cookies?.keep(ofScripts: lines)
+    }
+
     /// Writes the file that `CookieOptions.save` names.
     package func saveCookies() throws(FetchFailure) {
         try setup.cookies?.save()

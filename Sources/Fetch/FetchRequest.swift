@@ -8,6 +8,8 @@ package struct FetchRequest: Sendable {
     /// They win over what `FetchOptions` has for the host.
     package var fields: HTTPFields
     package var method = "GET"
+    /// What a page's scripts set for this address, beside what the jar has; where there is a jar.
+    package var cookies: [PageCookie] = []
     /// Sent along, whatever the method.
     package var body: [UInt8]?
     /// The body stays as it was sent, with its content coding.

@@ -32,6 +32,7 @@ extension Transfer {
         for name in ["Authorization", "Cookie", "Proxy-Authorization"] { openFields.remove(name) }
         usesCredentials = usesCredentials || !isAnonymous && openFields.list.count < fields.list.count
         if isAnonymous { fields = openFields }
+        try send(request.cookies, to: request.url)
         try resume(request, &fields)
         try send(request, fields)
     }
@@ -124,6 +125,14 @@ extension Transfer {
             try set(CURLOPT_SSLKEY, certificate.key ?? certificate.certificate)
             if let passphrase = certificate.passphrase { try set(CURLOPT_KEYPASSWD, passphrase) }
         }
+    }
+
+    private func send(_ cookies: [PageCookie], to url: WebURL) throws(FetchFailure) {
+        guard !isAnonymous, let further = try setup.cookies?.further(cookies, for: url), !further.isEmpty else {
+            return
+        }
+        isPlain = false
+        try set(CURLOPT_COOKIE, further)
     }
 
     /// libcurl answers the server's challenge.

@@ -42,6 +42,7 @@
 @_exported public import struct Reports.ListedURL
 @_exported public import struct Reports.MissedURL
 @_exported public import struct Reports.MissesReport
+@_exported public import struct Reports.PictureReport
 @_exported public import struct Reports.PinChange
 @_exported public import struct Reports.PinsReport
 @_exported public import struct Reports.StatusReport

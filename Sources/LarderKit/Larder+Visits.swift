@@ -73,6 +73,24 @@ extension Larder {
             return try DifferenceReport(of: held, from: from, to: to, reader)
         }
     }
+
+    /// How pages of a site looked in a visit and in a later one, where a browser kept pictures of them
+    /// (`RenderSettings.takesPictures`); the visits are those that `difference` compares. A server's portal shows them side
+    /// by side.
+    ///
+    ///     let report = try await larder.pictures(of: "https://example.com/")
+    ///     for page in report.differing { print(page.state, page.url) }
+    ///
+    /// - Throws: `LarderError` of kind `.input` when there is no such site or visit.
+    public func pictures(
+        of site: String, from first: Int64? = nil, to second: Int64? = nil
+    ) async throws(LarderError) -> PictureReport {
+        try await reading("larder-diff") { (reader) throws(StoreError) in
+            let held = try SiteName.site(site, in: reader.sites())
+            let (from, to) = try held.visitsToCompare(from: first, to: second)
+            return try PictureReport(of: held, from: from, to: to, reader)
+        }
+    }
 }
 
 extension Larder {

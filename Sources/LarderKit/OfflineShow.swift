@@ -15,6 +15,27 @@ struct OfflineShow {
     private let pages: [Page]
     /// The site's other URLs whose hosts may be asked for.
     private let origins: Set<String>
+    private let wishes: Wishes
+
+    /// What the site's settings keep out of it.
+    private struct Wishes {
+        let scope: Scope?
+        let rules: CacheRules
+
+        init(_ site: Site?) {
+            let plan = SitePlan(text: site?.settings ?? "")
+            let start = site?.start.compactMap { WebURL($0) } ?? []
+            // A check of what is held, which comes first, refuses settings that cannot be read.
+            scope = try? Scope(start: start, options: plan.scope)
+            rules = CacheRules(plan.rules.compactMap { try? CacheRules.Rule($0) })
+        }
+
+        /// Why it was never wanted; nil for what was.
+        func reason(against url: WebURL) -> String? {
+            if case .skipped(let reason)? = scope?.verdict(on: url, as: .requisite) { return reason.name }
+            return rules.storageBan(for: url, nil).map { SkipReason.unstored($0.text).name }
+        }
+    }
 
     private struct Page: Sendable {
         let url: WebURL
@@ -38,7 +59,9 @@ struct OfflineShow {
         var (texts, pictures): ([String: StoredResponse], [String: StoredResponse]) = ([:], [:])
         do throws(StoreError) {
             let reader = try StoreReader(larder.folder)
-            let visit = try reader.sites().first { $0.name == site }?.published ?? 0
+            let known = try reader.sites().first { $0.name == site }
+            wishes = Wishes(known)
+            let visit = known?.published ?? 0
             try reader.eachResponse(ofVisit: visit) { response in
                 guard let url = WebURL(response.href) else { return }
                 origins.insert(url.origin)
@@ -96,22 +119,38 @@ struct OfflineShow {
         defer { browser.close() }
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
         let locals = Dictionary(
-            origins.compactMap { origin in
+            origins.union(known.compactMap { WebURL($0)?.origin }).compactMap { origin in
                 service.address(of: origin + "/").flatMap { WebURL($0) }.map { ($0.origin, origin) }
             }, uniquingKeysWith: { first, _ in first })
         var items: [CheckReport.Item] = []
         var told: Set<String> = []
+        var refused: Set<String> = []
+        let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         for shown in try show(browser, service, interruption) {
-            for item in Self.items(of: shown, locals) where !known.contains(item.name) {
-                if told.insert(item.name).inserted { items.append(item) }
+            for loss in Self.losses(of: shown, locals) where !known.contains(loss.url.href) {
+                // As its server says, to this page here and there.
+                if loss.isRefusedByCORS,
+                    try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) }) != nil
+                {
+                    refused.insert(loss.url.href)
+                } else if told.insert(loss.url.href).inserted {
+                    items.append(item(of: loss, on: shown.page.url))
+                }
+            }
+            if let item = Self.item(of: shown), !known.contains(item.name), told.insert(item.name).inserted {
+                items.append(item)
             }
         }
         let words = pages.count { $0.text != nil }
         let opened = "\(Wording.count(pages.count, "page")) opened in \(browser.version)"
         let seen = pages.count { $0.picture != nil }
-        return report.adding(
-            items,
-            ["\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")])
+        var notes = ["\(opened), \(words) compared by their words" + (seen > 0 ? ", \(seen) by their pictures" : "")]
+        if !refused.isEmpty {
+            let first = refused.min() ?? ""
+            notes.append(
+                "\(Wording.count(refused.count, "address")) refused to pages of other origins, as online: \(first)")
+        }
+        return report.adding(items, notes)
     }
 
     /// In the order of the pages.
@@ -139,42 +178,61 @@ struct OfflineShow {
         return outcomes.change { all in pages.indices.compactMap { all[$0] } }
     }
 
-    private static func items(of shown: Shown, _ locals: [String: String]) -> [CheckReport.Item] {
-        let page = shown.page.url.href
-        var items: [CheckReport.Item] = []
-        for request in shown.outcome.requests {
+    /// Something that a page asked for and did not get.
+    private struct Loss {
+        let url: WebURL
+        let why: String
+        var isRefusedByCORS = false
+    }
+
+    private static func losses(of shown: Shown, _ locals: [String: String]) -> [Loss] {
+        shown.outcome.requests.compactMap { request in
             // What would change something is never held, and what only tells somebody is no loss.
             guard let url = WebURL(request.url), url.isHTTP, ["GET", "HEAD", "POST"].contains(request.method),
-                request.type != "Ping"
-            else { continue }
-            let original = locals[url.origin].map { $0 + url.target } ?? request.url
-            let isIcon = url.path == "/favicon.ico"
+                request.type != "Ping",
+                let original = locals[url.origin].map({ WebURL($0 + url.target) }) ?? url
+            else { return nil }
             switch request.status {
             // The site itself said so, or the larder answers for itself.
-            case let status? where status < 500 || isIcon: continue
+            case let status? where status < 500 || url.path == "/favicon.ico": return nil
             case let status?:
                 let why = status == 504 ? "a browser asks for it, and it is not held" : "the larder answered \(status)"
-                items.append(.init(url: original, chain: [page], .missing, why))
+                return Loss(url: original, why: why)
             case nil:
-                guard let failure = request.failure, failure != "net::ERR_ABORTED" else { continue }
-                items.append(.init(url: original, chain: [page], .missing, "a browser asks for it: \(failure)"))
+                guard let failure = request.failure, failure != "net::ERR_ABORTED" else { return nil }
+                return Loss(
+                    url: original, why: "a browser asks for it: \(failure)",
+                    isRefusedByCORS: request.isRefusedByCORS)
             }
         }
+    }
+
+    private func item(of loss: Loss, on page: WebURL) -> CheckReport.Item {
+        if let reason = wishes.reason(against: loss.url) {
+            return .init(url: loss.url.href, chain: [page.href], .leftOut, "a browser asks for it; \(reason)")
+        }
+        return .init(url: loss.url.href, chain: [page.href], .missing, loss.why)
+    }
+
+    /// What is to be said of the page itself.
+    private static func item(of shown: Shown) -> CheckReport.Item? {
+        let page = shown.page.url.href
         switch shown.outcome.ending {
         case .complete:
             if let then = shown.page.text, let now = shown.outcome.text, then != now {
                 let why = "a browser shows other words than when it was prefetched"
-                items.append(.init(url: page, .unverifiable, why))
-            } else if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
-                let why = "a browser shows another picture than when it was prefetched"
-                items.append(.init(url: page, .unverifiable, why))
+                return .init(url: page, .unverifiable, why)
             }
-        case .outOfTime: items.append(.init(url: page, .unverifiable, "it does not come to rest in a browser"))
-        case .hung: items.append(.init(url: page, .unverifiable, "its scripts never pause in a browser"))
-        case .crashed: items.append(.init(url: page, .unverifiable, "it crashes a browser"))
-        case .download: break
-        case .failed(let why): items.append(.init(url: page, .missing, "a browser does not show it: \(why)"))
+            if let then = shown.page.picture, let now = shown.outcome.picture, then != now {
+                let why = "a browser shows another picture than when it was prefetched"
+                return .init(url: page, .unverifiable, why)
+            }
+            return nil
+        case .outOfTime: return .init(url: page, .unverifiable, "it does not come to rest in a browser")
+        case .hung: return .init(url: page, .unverifiable, "its scripts never pause in a browser")
+        case .crashed: return .init(url: page, .unverifiable, "it crashes a browser")
+        case .download: return nil
+        case .failed(let why): return .init(url: page, .missing, "a browser does not show it: \(why)")
         }
-        return items
     }
 }

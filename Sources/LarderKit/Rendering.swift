@@ -97,6 +97,7 @@ private struct RenderManner: Sendable {
         visit.seesDark = settings.seesDark
         visit.limit = isBrief ? settings.limit / 4 : settings.limit
         visit.wantsText = true
+        visit.wantsCookies = true
         visit.wantsPicture = settings.takesPictures
         visit.leavesMarkedLinks = leavesMarkedLinks
         visit.scripts = scripts.filter { $0.pages?.matches(url) ?? true }.map(\.text)
@@ -151,7 +152,12 @@ private final class BrowserRenderer: PageRenderer {
         if let since = steadySince(url) { visit.preludes.append(SteadyTime.call(since: since)) }
         browser.open(visit) { [self] outcome in
             var rendered = RenderedPage(outcome)
-            rendered.given = proxy.end().compactMap { WebURL($0) }
+            let traffic = proxy.end()
+            rendered.given = traffic.given.compactMap { WebURL($0) }
+            // Scripts neither see nor set those that are for HTTP only.
+            rendered.cookies = outcome.cookies.filter {
+                !$0.isHTTPOnly && !traffic.servedCookies.contains($0.name)
+            }.compactMap(\.line)
             let isClosed = idle.withLock { idle in
                 if !idle.isClosed { idle.proxies.append(proxy) }
                 return idle.isClosed

@@ -48,6 +48,70 @@ extension DifferenceReport.Move: JSONObject {
     package var members: JSONMembers { ["from": from, "to": to] }
 }
 
+/// How the pages of a site looked in one visit and in another, as far as pictures of them were kept.
+public struct PictureReport: Sendable, Equatable {
+    public let site: String
+    public let from: Int64
+    public let to: Int64
+    /// In the order of their addresses.
+    public let pages: [Page]
+
+    public struct Page: Sendable, Equatable {
+        public let url: String
+        public let state: State
+        /// The visits that took its pictures; nil where there is none.
+        public let from: Int64?
+        public let to: Int64?
+    }
+
+    public enum State: String, Sendable, CaseIterable {
+        case changed
+        /// There was no picture of it before.
+        case added
+        /// The page is gone, or no picture of it is left.
+        case gone
+        /// It was taken again, and is the same byte for byte.
+        case same
+        /// It was not taken again: what there is of both visits is one picture.
+        case kept
+    }
+
+    package init(of site: Site, from: Visit, to: Visit, _ reader: StoreReader) throws(StoreError) {
+        self.site = site.name
+        (self.from, self.to) = (from.id, to.id)
+        let (before, after) = (try reader.pictures(shownBy: from.id), try reader.pictures(shownBy: to.id))
+        pages = Set(before.keys).union(after.keys).sorted().map { url in
+            let (old, new) = (before[url], after[url])
+            let state: State =
+                switch (old, new) {
+                case (nil, _): .added
+                case (_, nil): .gone
+                case (let old?, let new?) where old.visit == new.visit: .kept
+                case (let old?, let new?): old.body?.id == new.body?.id ? .same : .changed
+                }
+            return Page(url: url, state: state, from: old?.visit, to: new?.visit)
+        }
+    }
+
+    public func count(_ state: State) -> Int { pages.count { $0.state == state } }
+
+    /// Those that look another way now, or of which only one visit has a picture.
+    public var differing: [Page] { pages.filter { $0.state != .same && $0.state != .kept } }
+
+    /// The report for programs.
+    public var json: String { members.text() }
+}
+
+extension PictureReport: JSONObject {
+    package var members: JSONMembers { ["site": site, "from": from, "to": to, "pages": pages] }
+}
+
+extension PictureReport.Page: JSONObject {
+    package var members: JSONMembers {
+        ["url": url, "state": state.rawValue, "from": from, "to": to]
+    }
+}
+
 extension Site {
     /// The two visits that a person wants compared: as a rule what is served, with what servers loaded on top of it, and the
     /// complete visit before it.

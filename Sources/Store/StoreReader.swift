@@ -49,7 +49,8 @@ package final class StoreReader {
             SELECT \(StoredResponse.columns) FROM url
             JOIN response ON response.url = url.id
             LEFT JOIN body ON body.id = response.body
-            WHERE url.href = ? AND response.visit = ? AND response.request = ''
+            WHERE url.href = ? AND response.visit = ? AND response.request = ?
+            ORDER BY response.fetched DESC
             """)
         findShownBy = try connection.prepare(
             """
@@ -153,7 +154,19 @@ package final class StoreReader {
 
     /// What the visit has for the URL, published or not.
     package func response(for href: String, ofVisit visit: Int64) throws(StoreError) -> StoredResponse? {
-        try findOfVisit.first(.text(href), .integer(visit), read: StoredResponse.init)
+        try findOfVisit.first(
+            .text(href), .integer(visit), .text(RequestKey.get.text), read: StoredResponse.init)
+    }
+
+    /// All that a visit has for a request, what was fetched last first: answers that vary by something, one of each.
+    package func responses(
+        for href: String, ofVisit visit: Int64, request: RequestKey
+    ) throws(StoreError) -> [StoredResponse] {
+        var responses: [StoredResponse] = []
+        try findOfVisit.each([.text(href), .integer(visit), .text(request.text)]) { row in
+            responses.append(StoredResponse(row))
+        }
+        return responses
     }
 
     /// What readers would be shown for the URL if the visit were published: the newest that its site has up

@@ -165,6 +165,56 @@ extension StoreReader {
         VisitDifference(from: try shown(by: first), to: try shown(by: second))
     }
 
+    /// The pictures of pages that a visit has, or of those that it took none of the last before it; none of pages that
+    /// are gone.
+    package func pictures(shownBy visit: Int64) throws(StoreError) -> [String: StoredResponse] {
+        var pictures: [String: StoredResponse] = [:]
+        try eachRow(
+            """
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
+            JOIN body ON body.id = response.body
+            JOIN visit ON visit.id = response.visit
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.request = 'pictured'
+                AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
+                AND 400 > (
+                    SELECT page.status FROM response AS page JOIN visit AS other ON other.id = page.visit
+                    WHERE page.url = response.url AND page.request = '' AND other.site = visit.site
+                        AND (page.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR page.visit = ?1)
+                    ORDER BY page.visit DESC, page.fetched DESC LIMIT 1)
+            ORDER BY response.visit
+            """, .integer(visit)
+        ) { row in
+            let picture = StoredResponse(row)
+            pictures[picture.href] = picture
+        }
+        return pictures
+    }
+
+    /// Whether a browser kept pictures of the site's pages.
+    package func hasPictures(of site: Site) throws(StoreError) -> Bool {
+        for visit in site.visits.reversed() {
+            // Words and pictures of pages have the role of guides, which are few otherwise.
+            let found = try prepare(
+                "SELECT EXISTS (SELECT 1 FROM response WHERE visit = ? AND role = 2 AND request = 'pictured')"
+            ).first(.integer(visit.id)) { $0.integer(0) != 0 }
+            if found == true { return true }
+        }
+        return false
+    }
+
+    /// The picture that a visit took of a page.
+    package func picture(of href: String, in visit: Int64) throws(StoreError) -> StoredResponse? {
+        try prepare(
+            """
+            SELECT \(StoredResponse.columns) FROM response
+            JOIN url ON url.id = response.url
+            JOIN body ON body.id = response.body
+            WHERE url.href = ? AND response.visit = ? AND response.request = 'pictured'
+            """
+        ).first(.text(href), .integer(visit), read: StoredResponse.init)
+    }
+
     private func shown(by visit: Int64) throws(StoreError) -> [String: VisitDifference.Shown] {
         var shown: [String: VisitDifference.Shown] = [:]
         try eachRow(
@@ -172,7 +222,8 @@ extension StoreReader {
             SELECT url.href, response.request, response.status, response.body FROM response
             JOIN url ON url.id = response.url
             JOIN visit ON visit.id = response.visit
-            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1) AND response.request <> 'shown'
+            WHERE visit.site = (SELECT site FROM visit WHERE id = ?1)
+                AND response.request NOT IN ('shown', 'pictured')
                 AND (response.visit <= coalesce((SELECT base FROM visit WHERE id = ?1), ?1) OR response.visit = ?1)
             ORDER BY response.visit, response.fetched, response.variant
             """, .integer(visit)

@@ -227,8 +227,12 @@ struct CommandEntry: Sendable {
         CommandEntry(
             name: "diff", operands: "SITE [A] [B]", operandCount: 1...3,
             summary: "say what changed of a site from one visit to another",
-            examples: ["larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json"],
-            options: [.store, .json, .quiet], run: DiffCommand.run),
+            examples: [
+                "larder diff https://example.com/", "larder diff https://example.com/ 3 5 --json",
+                "larder diff https://example.com/ --pictures",
+            ],
+            options: [.store, .pictures, .json, .quiet],
+            notes: ["larder serve shows the pictures of two visits side by side."], run: DiffCommand.run),
         CommandEntry(
             name: "drop", operands: "SITE VISIT...", operandCount: 2...1000,
             summary: "drop visits of a site; what later ones show stays",

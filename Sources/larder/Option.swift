@@ -194,6 +194,9 @@ extension Option {
         standard: nil,
         group: .scope)
 
+    static let pictures = Option(
+        name: "--pictures", value: nil,
+        help: "compare how pages looked, where a prefetch kept that with --render-pictures", standard: nil)
     static let render = Option(
         name: "--render", value: "WHICH",
         help: "which pages are shown in a browser: auto, a few of each kind whose scripts cannot be read through, "

@@ -2,8 +2,8 @@ internal import Glibc
 internal import Synchronization
 internal import System
 
-/// Signals as events. SIGINT and SIGTERM: the first asks the command to stop, the second ends it at once.
-/// SIGHUP, once somebody waits for it, asks it to look again. While another command runs on larder's behalf, all of
+/// Signals as events. SIGINT, SIGTERM and the SIGHUP of a terminal that goes: the first asks the command to stop, the
+/// second ends it at once. SIGHUP, once somebody waits for it, asks it to look again. While another command runs on larder's behalf, all of
 /// them are that one's.
 final class Signals: Sendable {
     static let shared = Signals()
@@ -32,6 +32,15 @@ final class Signals: Sendable {
         guard (try? NamedThread.start("larder-signals") { Self.wait(pipe.reading) }) != nil else { return }
         signal(SIGPIPE, SIG_IGN)
         for number in [SIGINT, SIGTERM] { Self.catch(number) }
+        // Whoever had it ignored, as `nohup` does, wants larder to go on.
+        if !Self.isIgnored(SIGHUP) { Self.catch(SIGHUP) }
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(number, nil, &action) == 0 else { return true }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
     private static func `catch`(_ number: Int32) {
@@ -49,11 +58,6 @@ final class Signals: Sendable {
     /// From here on signals neither stop nor end larder: they are passed on to a command that it is about to run.
     func beginPassing() {
         passing.withLock { $0 = Passing() }
-        var before = sigaction()
-        // Whoever had it ignored, as `nohup` does, meant the command.
-        guard sigaction(SIGHUP, nil, &before) == 0 else { return }
-        let ignored = unsafeBitCast(SIG_IGN, to: Int.self)
-        if unsafeBitCast(before.__sigaction_handler.sa_handler, to: Int.self) != ignored { Self.catch(SIGHUP) }
     }
 
     /// What has come meanwhile, after which the command is not to be run.
@@ -95,7 +99,12 @@ final class Signals: Sendable {
         Self.catch(SIGHUP)
     }
 
-    private func hungUp() { hangUp.withLock { $0 }?() }
+    /// False where nobody waits for it.
+    private func hungUp() -> Bool {
+        guard let handler = hangUp.withLock({ $0 }) else { return false }
+        handler()
+        return true
+    }
 
     private func arrived() {
         let (count, handler) = state.withLock { state in
@@ -119,7 +128,8 @@ final class Signals: Sendable {
             case 1:
                 let number = Int32(byte & ~isForUsAlone)
                 if shared.passOn(number, isForUsAlone: byte & isForUsAlone != 0) { continue }
-                if number == SIGHUP { shared.hungUp() } else { shared.arrived() }
+                if number == SIGHUP, shared.hungUp() { continue }
+                shared.arrived()
             case 0: return
             case _: if errno != EINTR { return }
             }

@@ -379,6 +379,19 @@ private struct Play {
         #expect(play.outcomes.first?.links == ["http://b.test/", "http://a.test/b"])
     }
 
+    /// Chromium gives up the rest of a document that leads elsewhere, and it never loads.
+    @Test func `a page whose place a file was to take is not waited for`() throws {
+        var play = Play()
+        try play.start()
+        try play.reply("Runtime.runIfWaitingForDebugger")
+        try play.commit()
+        try play.reply("Page.navigate", #"{"frameId":"T","loaderId":"L"}"#)
+        play.commands = []
+        try play.event("Browser.downloadWillBegin", #"{"frameId":"T","url":"http://a.test/f.zip"}"#, session: nil)
+        play.pass(.milliseconds(500))
+        #expect(play.takeNames() == ["Page.createIsolatedWorld"])
+    }
+
     @Test(arguments: [("alert", true), ("beforeunload", true), ("confirm", false), ("prompt", false)])
     func `a dialog is answered at once`(type: String, isAccepted: Bool) throws {
         var play = Play()

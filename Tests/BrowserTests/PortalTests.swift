@@ -39,7 +39,8 @@ struct PortalTests {
     private var targets: [String] {
         [
             "", "-/sites/1", "-/sites/1/pages?under=\(origin.url("/recipes/"))", "-/sites/1/missing",
-            "-/sites/1/missing?kind=pages", "-/sites/1/changes", "-/sites/1/search?q=%3Cscript", "-/search?q=long",
+            "-/sites/1/missing?kind=pages", "-/sites/1/changes", "-/sites/1/pictures", "-/sites/1/search?q=%3Cscript",
+            "-/search?q=long",
             "-/scripts", "-/page?url=\(origin.url("/"))", "-/page?url=\(origin.url("/none"))", "nothing",
         ]
     }

@@ -263,6 +263,166 @@ struct RenderTests {
         }
     }
 
+    @Test func `workers of a steady site have its time and its chance too`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    new Worker('/worker.js').onmessage = event => { app.textContent = event.data }
+                    """)))
+        origin.on(
+            "/worker.js",
+            .file(
+                """
+                'use strict';
+                const sign = [Date.now(), Math.random(), (function () { return this === undefined })()];
+                fetch(['', 'made', ...sign].join('/')).then(r => r.text()).then(text => postMessage(text))
+                """, type: "text/javascript"))
+        origin.otherwise { request in
+            guard request.target.hasPrefix("/made/") else { return nil }
+            return .file(request.target.hasSuffix("/true") ? "made" : "sloppy", type: "text/plain")
+        }
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.render?.steadySince = 1_800_000_000
+        #expect(try await larder.prefetch([origin.url("/")], options: options).isPublished)
+        #expect(origin.requests.count { $0.target.hasPrefix("/made/") } == 1)
+        origin.stop()
+        let service = try larder.serve(port: 0)
+        defer { service.stop() }
+        let address = try #require(service.address(of: origin.url("/")))
+        for _ in 1...2 { #expect(try looks(address, [], Chromium()) == ["made", ""]) }
+    }
+
+    /// As a browser does it: at once with what the page itself asks for, and with what is asked for later; but not beyond
+    /// the path, and what a server set stays as it did.
+    @Test func `cookies that scripts set go along with what is asked for`() async throws {
+        let origin = try TestOrigin()
+        func answer(_ text: String) -> OriginAnswer {
+            .page(Self.page("document.cookie", "<a href=/next/page>next</a>\(text)<p id=app>"))
+        }
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    document.cookie = 'script=yes; path=/';
+                    document.cookie = 'deep=1; path=/next';
+                    fetch(['', 'data.json'].join('/')).then(r => r.text()).then(text => {
+                      app.innerHTML = text + '<a href="/next/page">next</a>';
+                    })
+                    """)
+            ).adding("Set-Cookie", "server=1; Path=/"))
+        origin.on("/data.json") { request in
+            request["Cookie"]?.contains("script=yes") == true
+                ? .file("\"here\"", type: "application/json") : .failure(403)
+        }
+        origin.on("/next/page", .page("<p>next<a href=/last>last</a>"))
+        origin.on("/last", .page("<p>last"))
+        let folder = try TemporaryFolder()
+        let report = try await larder(folder).prefetch([origin.url("/")], options: options(.always))
+        #expect(report.missing.isEmpty, "\(report.missing)")
+        func sent(_ target: String) -> Set<String> {
+            let words = origin.requests.last { $0.target == target }?["Cookie"]?.split(separator: ";") ?? []
+            return Set(words.map { String($0.drop { $0 == " " }) })
+        }
+        #expect(sent("/data.json") == ["server=1", "script=yes"])
+        #expect(sent("/next/page") == ["server=1", "script=yes", "deep=1"])
+        #expect(sent("/last") == ["server=1", "script=yes"])
+        #expect(!folder.names().contains("logins"))
+    }
+
+    /// One origin that pages of another ask: with a body for each, without a word on it, and for nobody.
+    @Test func `answers that were made for one origin are not given to another, and what is refused is no miss`()
+        async throws
+    {
+        let (origin, other) = (try TestOrigin(), try TestOrigin())
+        let place = "http://localhost:\(other.port)"
+        origin.on(
+            "/",
+            .page(
+                Self.page(
+                    """
+                    const ask = path => fetch('\(place)/' + path).then(r => r.text()).catch(() => 'refused');
+                    Promise.all(['echo', 'silent', 'never'].map(ask)).then(all => { app.textContent = all.join(' ') })
+                    """,
+                    "<p id=app></p>" + ["echo", "silent", "never"].map { "<img src=\(place)/\($0) alt=''>" }.joined())))
+        for name in ["echo", "silent", "never"] {
+            other.on("/\(name)") { request in
+                let answer = OriginAnswer.file(name, type: "text/plain")
+                guard let origin = request["Origin"], name != "never" else {
+                    return name == "echo" ? answer.adding("Vary", "Origin") : answer
+                }
+                let open = answer.adding("Access-Control-Allow-Origin", origin)
+                return name == "echo" ? open.adding("Vary", "Origin") : open
+            }
+        }
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.render?.takesPictures = true
+        let report = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(report.isPublished)
+        var check = OfflineCheckOptions()
+        check.showing = OfflineCheckOptions.Showing()
+        check.showing?.browser = Chromium.executable
+        origin.stop()
+        other.stop()
+        let service = try larder.serve(port: 0)
+        let address = try #require(service.address(of: origin.url("/")))
+        #expect(try looks(address, [], Chromium())[0] == "echo silent refused")
+        service.stop()
+        let found = try await larder.checkOffline(origin.base, options: check)
+        #expect(found.items.filter { $0.verdict != .verified }.map(\.name) == [])
+        #expect(found.notes.last == "1 address refused to pages of other origins, as online: \(place)/never")
+    }
+
+    @Test func `what was kept out of a site is told as that`() async throws {
+        let origin = try TestOrigin()
+        origin.on(
+            "/", .page(Self.page("fetch(['', 'ads', 'now.js'].join('/')).catch(() => 0); fetch('/stored' + 'not')")))
+        origin.on("/storednot", .file("x", type: "text/plain"))
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.plan.scope.exclude = ["/ads/**"]
+        options.plan.rules = ["/storednot not-allowed"]
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        var check = OfflineCheckOptions()
+        check.showing = OfflineCheckOptions.Showing()
+        check.showing?.browser = Chromium.executable
+        let report = try await larder.checkOffline(origin.base, options: check)
+        let told = report.items.filter { $0.verdict != .verified }
+        #expect(told.map(\.name).sorted() == [origin.url("/ads/now.js"), origin.url("/storednot")])
+        #expect(told.allSatisfy { $0.verdict == .leftOut }, "\(told.map(\.finding))")
+        #expect(report.isClean)
+    }
+
+    @Test func `what is sent again is sent once in a visit, and where the policy prefers what is held never`()
+        async throws
+    {
+        let origin = try TestOrigin()
+        let form = """
+            const form = new FormData(); form.append('a', '1');
+            fetch('/send', {method: 'POST', body: form}).then(r => r.text()).then(text => { app.textContent = text })
+            """
+        origin.on("/", .page(Self.page(form, "<a href=/two>two</a><p id=app>")))
+        origin.on("/two", .page(Self.page(form)))
+        origin.on("/send", .file("sent", type: "text/plain"))
+        let larder = larder(try TemporaryFolder())
+        var options = options(.always)
+        options.renderTabs = 1
+        func count() -> Int { origin.requests(to: "/send").count }
+        #expect(try await larder.prefetch([origin.url("/")], options: options).rendering.recorded == 1)
+        #expect(count() == 1)
+        options.policy = .preferCache
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(count() == 1)
+        options.policy = .revalidate
+        _ = try await larder.prefetch([origin.url("/")], options: options)
+        #expect(count() == 2)
+    }
+
     @Test func `a check compares words and pictures with those that were there`() async throws {
         let origin = try TestOrigin()
         func page(_ colour: String) -> OriginAnswer {

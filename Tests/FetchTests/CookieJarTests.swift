@@ -70,6 +70,43 @@ import Web
         #expect(sent(try again.response(url("/")).text()) == (withSession ? ["kept=1", "session=2"] : ["kept=1"]))
     }
 
+    @Test func `what scripts set goes along, and what a server set only a server changes`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        func line(_ domain: String, _ path: String, _ name: String, _ value: String) -> String {
+            [domain, domain.hasPrefix(".") ? "TRUE" : "FALSE", path, "FALSE", "0", name, value].joined(separator: "\t")
+        }
+        try loop.keep(cookiesOfScripts: [
+            line("a.test", "/", "session", "stolen"), line("a.test", "/deep", "low", "5"),
+            line(".a.test", "/", "wide", "6"),
+            line("b.test", "/", "other", "7"), "nothing",
+        ])
+        #expect(sent(try fetching.response(url("/"), in: loop).text()) == ["kept=1", "session=2", "wide=6"])
+        #expect(
+            sent(try fetching.response(url("/deep/x"), in: loop).text()) == ["kept=1", "session=2", "low=5", "wide=6"])
+        #expect(sent(try fetching.response(url("/", host: "b.test"), in: loop).text()) == ["other=7"])
+        try loop.keep(cookiesOfScripts: [line(".a.test", "/", "wide", "8")])
+        #expect(sent(try fetching.response(url("/"), in: loop).text()).contains("wide=8"))
+    }
+
+    @Test func `a page's own cookies go along with what it asks for alone, beside the jar's`() throws {
+        let fetching = try fetching(CookieOptions())
+        let loop = try fetching.loop()
+        _ = try fetching.response(url("/set"), in: loop)
+        var fields = HTTPFields()
+        fields.append("Cookie", "mine=1; session=old;  two = 2 ;; bare")
+        let cookies = PageCookie.all(in: fields)
+        func text(_ isAnonymous: Bool = false) throws -> String {
+            var request = try Fetching.request(url("/")) { $0.cookies = cookies }
+            request.isAnonymous = isAnonymous
+            return try #require(try Fetching.results(of: [request], in: loop).values.first).response().text()
+        }
+        #expect(sent(try text()) == ["kept=1", "session=2", "mine=1", "two = 2", "bare"])
+        #expect(try text(true) == "none")
+        #expect(sent(try fetching.response(url("/"), in: loop).text()) == ["kept=1", "session=2"])
+    }
+
     @Test func `a file of another tool is read`() throws {
         let far = "4000000000"
         try folder.write(

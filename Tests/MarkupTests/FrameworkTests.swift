@@ -47,6 +47,10 @@ import Testing
                 "/a/",
                 #"<script id="__config" type="application/json">{"base": "..", "features": [], "search": "../assets/w/search.1.min.js"}</script>"#,
                 "../assets/w/search.1.min.js", "../search/search_index.json ?"),
+            Case(
+                "/a/",
+                #"<script id=__config type="application/json">{"base": "..", "features": ["navigation.tabs", "navigation.instant"], "search": "../s.js"}</script>"#,
+                "../s.js", "../search/search_index.json ?", "../sitemap.xml ?"),
             Case("/a/", #"<script id=__config type="application/json">{"base": "..", "search":</script>"#),
             Case("/a/", #"<script id=__config type="application/json">{"base": 1, "search": "a"}</script>"#),
             // Nuxt.

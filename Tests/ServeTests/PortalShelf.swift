@@ -10,6 +10,9 @@ struct PortalShelf {
         var href: String
         var title: String?
         var text: String? = "text"
+        /// In the place of a text.
+        var bytes: [UInt8]?
+        var request = RequestKey.get
         var status = 200
         var role: UInt8 = 0
         var type = "text/html"
@@ -60,13 +63,14 @@ struct PortalShelf {
 
     private func response(_ entry: Entry) throws -> NewResponse {
         let body: NewResponse.Body =
-            try entry.text.map {
-                .new(try NewBody(.bytes(Array($0.utf8)), form: entry.form, title: entry.title, links: [], in: folder))
+            try (entry.bytes ?? entry.text.map { Array($0.utf8) }).map {
+                .new(try NewBody(.bytes($0), form: entry.form, title: entry.title, links: [], in: folder))
             } ?? .none
         var response = NewResponse(
             href: entry.href, referrer: nil, status: entry.status, role: entry.role, fields: entry.fields,
             fetched: Self.now - 60, body: body)
         response.type = entry.type
+        response.request = entry.request
         return response
     }
 

@@ -24,7 +24,8 @@ import Web
 
     private static let pages = [
         "/", "/-/", "/-/sites/1", "/-/sites/1/pages", "/-/sites/1/pages?under=https://example.test/jam/",
-        "/-/sites/1/missing", "/-/sites/1/missing?kind=pages", "/-/sites/1/changes", "/-/sites/1/search?q=jam",
+        "/-/sites/1/missing", "/-/sites/1/missing?kind=pages", "/-/sites/1/changes", "/-/sites/1/pictures",
+        "/-/sites/1/search?q=jam",
         "/-/search", "/-/search?q=jam", "/-/scripts", "/-/page?url=https://example.test/",
     ]
 
@@ -159,6 +160,50 @@ import Web
         #expect(back["gone"]?.array?.map(\.string) == ["https://example.test/new"])
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=7").status == 200)
         #expect(try shelf.get("/-/sites/1/changes?kind=added&page=-9223372036854775808").status == 200)
+    }
+
+    @Test func `pictures of two visits stand side by side, and nothing but pictures goes out as such`() throws {
+        let png = "\u{89}PNG\r\n\u{1a}\n"
+        func look(_ href: String, _ text: String) -> PortalShelf.Entry {
+            var entry = PortalShelf.Entry(href: href, text: nil, role: 2, type: "image/png", form: "opaque")
+            entry.bytes = Array(png.unicodeScalars.map { UInt8($0.value) }) + Array(text.utf8)
+            entry.request = .pictured
+            return entry
+        }
+        #expect(!(try shelf.get("/-/sites/1").body.contains("How its pages looked")))
+        #expect(try shelf.get("/-/sites/1/pictures").body.contains("larder help rendering"))
+        let (start, plum) = ("https://example.test/", "https://example.test/jam/plum")
+        try shelf.visit([
+            .init(href: start, text: "b"), look(start, "old"), .init(href: plum), look(plum, "as it was"),
+        ])
+        var wrong = look("https://example.test/evil", "")
+        wrong.bytes = Array("<script>".utf8)
+        try shelf.visit([
+            .init(href: start, text: "c"), look(start, "new"), .init(href: plum, text: nil, status: 404),
+            .init(href: "https://example.test/evil"), wrong,
+        ])
+        let report = try shelf.get("/-/sites/1/pictures?format=json").json()
+        #expect(
+            report["pages"]?.array?.map { "\($0["url"]?.string ?? "") \($0["state"]?.string ?? "")" }
+                == ["\(start) changed", "https://example.test/evil added", "\(plum) gone"])
+        let page = try shelf.get("/-/sites/1/pictures").body
+        #expect(page.contains("/-/sites/1/picture?visit=2&amp;url=\(start)"))
+        #expect(page.contains("What differs"))
+        #expect(try shelf.get("/-/sites/1").body.contains("How its pages looked"))
+        // What changed of pages is not told a second time of their pictures.
+        #expect(try shelf.get("/-/sites/1/changes?format=json").json()["changed"]?.array?.map(\.string) == [start])
+
+        let picture = try shelf.get("/-/sites/1/picture?visit=3&url=\(start)")
+        #expect(picture.status == 200)
+        #expect(picture.fields("Content-Type") == ["image/png"])
+        for target in [
+            "picture?visit=3&url=https://example.test/evil", "picture?visit=9&url=\(start)", "picture?visit=3",
+            "picture",
+            "picture?visit=3&url=\(plum)",
+        ] {
+            #expect(try shelf.get("/-/sites/1/\(target)").status == 404, "\(target)")
+        }
+        #expect(try shelf.get("/-/sites/2/picture?visit=3&url=\(start)").status == 404)
     }
 
     @Test func `a page's details tell its digests, its headers and its links`() throws {

@@ -5,7 +5,8 @@ enum PageData {
     /// `__NEXT_DATA__`: where the data of the page is, which Next.js asks for when somebody comes there from
     /// another page.
     case next
-    /// `__config`: the worker that searches, and the index it needs, of Material for MkDocs.
+    /// `__config`: the worker that searches, the index it needs, and the list of pages by which links are followed without
+    /// loading, of Material for MkDocs.
     case material
 
     /// By the tag, since its id is no attribute that is looked for: hardly any other one matters.
@@ -39,9 +40,10 @@ enum PageData {
             worker.hasSuffix(".js"), base.utf8.count + worker.utf8.count <= LoaderNote.maximalLength
         else { return [] }
         let folder = base.hasSuffix("/") ? base : base + "/"
+        let isInstant = config["features"]?.array?.contains { $0.string == "navigation.instant" } ?? false
         return [
             ImpliedLink(worker, .worker), ImpliedLink(folder + "search/search_index.json", .data, .isGuess),
-        ]
+        ] + (isInstant ? [ImpliedLink(folder + "sitemap.xml", .data, .isGuess)] : [])
     }
 
     /// Only pages with data of their own have such a file.

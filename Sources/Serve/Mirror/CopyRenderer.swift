@@ -13,6 +13,8 @@ final class CopyRenderer {
     private let isShown: Bool
     /// It becomes a service worker.
     private let isWorker: Bool
+    /// It becomes a worker of whichever kind: no shim of a page reaches it.
+    private let isAnyWorker: Bool
     /// A page puts it on as a style sheet.
     private let isStyle: Bool
     private lazy var scanner = LinkScanner()
@@ -27,6 +29,7 @@ final class CopyRenderer {
         self.verifier = verifier
         isShown = asked.isNavigation || ["object", "embed"].contains(asked["Sec-Fetch-Dest"] ?? "")
         isWorker = asked["Service-Worker"] == "script"
+        isAnyWorker = FetchUse(asked).isWorker
         isStyle = asked["Sec-Fetch-Dest"] == "style"
         fields = finder.fields
     }
@@ -38,6 +41,7 @@ final class CopyRenderer {
         _ copy: FoundCopy, source: AnswerSource, bundle: ShownBundle? = nil
     ) throws(StoreError) -> Answer {
         steadySince = SteadyTime.since(copy.fields)
+        if steadySince != nil, copy.fields.contentType?.isJavaScript == true { dependsOnUse = true }
         // Its relative links would not lead where they should.
         if copy.change.contains(.slash) { return leading(to: copy, source) }
         guard let body = copy.response.body else { return bodiless(copy, source) }
@@ -49,7 +53,7 @@ final class CopyRenderer {
             return .text(500, text, fields: layout.fields(of: copy.url), sharing: Sharing(missing: copy.url))
         }
         let tag =
-            isRootsWorker(copy.url)
+            hasPrefix(copy.url)
             ? nil
             : body.entityTag(
                 type: copy.fields["Content-Type"], layout: layout, shim: shim.map { _ in isShown },
@@ -63,7 +67,7 @@ final class CopyRenderer {
             if !bundle.isVerified { fields.added = bundle.differingFields }
         }
         if case .file(let path) = content, table.marks.isEmpty, !isRewritten(table, of: copy.url),
-            !isRootsWorker(copy.url)
+            !hasPrefix(copy.url)
         {
             let file = Answer.FileBody(path: path, byteCount: body.byteCount)
             let ownTag = finder.fields.isProxy ? copy.fields["ETag"] : tag
@@ -75,7 +79,7 @@ final class CopyRenderer {
         }
         let bytes = try content.load()
         if case .file(let path) = content, bytes.count >= Self.leastSplicedOnTheWay, !table.isTranscoded,
-            !isRootsWorker(copy.url)
+            !hasPrefix(copy.url)
         {
             let patch = try patch(for: bytes, table, copy.url, format)
             let file = Answer.FileBody(
@@ -115,7 +119,7 @@ final class CopyRenderer {
     private func isPristine(_ format: BodyFormat, _ stored: HTTPFields, _ url: WebURL) -> Bool {
         let isForPages = format.isDocument || stored.contentType?.essence == "text/css"
         if isForPages { dependsOnUse = true }
-        return !isRootsWorker(url) && (format.isDocument ? !isShown : !isStyle)
+        return !hasPrefix(url) && (format.isDocument ? !isShown : !isStyle)
     }
 
     private func pristine(
@@ -194,14 +198,14 @@ final class CopyRenderer {
     ) throws(StoreError) -> Answer {
         let bytes = body.table.source(of: body.bytes.span) ?? body.bytes
         var shown = try patch(for: bytes, body.table, url, body.format).applied(to: bytes)
-        if isRootsWorker(url) { shown = workerGuard(body.bytes) + shown }
+        if hasPrefix(url) { shown = prefix(of: body.bytes, url) + shown }
         // The server's own tag is for the server's own bytes.
         let isSame = finder.fields.isProxy && shown == body.bytes
         var outgoing = fields.fields(
             of: stored, base: url, source: source, sharing: sharing, entityTag: isSame ? stored["ETag"] : tag)
         if body.table.isTranscoded { outgoing.sayUTF8() }
         // Else a browser could take what it has of it as a script for it.
-        if isRootsWorker(url) {
+        if hasPrefix(url) {
             outgoing.removeAll { ["last-modified", "etag"].contains($0.0.lowercased()) }
         }
         // A part, or the refusal of one, that the server itself was asked for.
@@ -287,11 +291,15 @@ final class CopyRenderer {
 
     private func isRootsWorker(_ url: WebURL) -> Bool { isWorker && layout.root?.isRoot(url) ?? false }
 
-    /// What a worker of the root has in front, so that it does not stand between other sites and their
-    /// copies.
-    private func workerGuard(_ bytes: [UInt8]) -> [UInt8] {
+    /// Whether something of the larder's stands before a worker's script.
+    private func hasPrefix(_ url: WebURL) -> Bool { isRootsWorker(url) || isAnyWorker && steadySince != nil }
+
+    /// A worker of the root does not stand between other sites and their copies; one of a steady site has the time of its
+    /// pages.
+    private func prefix(of script: [UInt8], _ url: WebURL) -> [UInt8] {
         dependsOnUse = true
-        return ShimScript.workerGuard(before: bytes)
+        return ShimScript.prefix(
+            of: script, isGuarded: isRootsWorker(url), steadySince: isAnyWorker ? steadySince : nil)
     }
 
     /// An origin that is written without a slash stays so: scripts compare it with `event.origin`.

@@ -340,12 +340,18 @@ enum ShimScript {
 
     // MARK: - Workers
 
-    /// Goes before a service worker of the site at the root: of requests for others' copies it hears nothing.
-    /// What it goes by is taken before the worker's own script could change it.
-    static func workerGuard(before script: [UInt8]) -> [UInt8] {
-        Array((isStrict(script) ? "\"use strict\";" : "").utf8) + workerGuard
+    /// Goes before a worker's script, which stays as strict as it is.
+    ///
+    /// - Parameters:
+    ///   - isGuarded: for a service worker of the site at the root.
+    ///   - steadySince: for a worker of a steady site.
+    static func prefix(of script: [UInt8], isGuarded: Bool, steadySince: Int?) -> [UInt8] {
+        Array((isStrict(script) ? "\"use strict\";" : "").utf8) + (isGuarded ? workerGuard : [])
+            + Array((steadySince.map { SteadyTime.call(since: $0) + "\n" } ?? "").utf8)
     }
 
+    /// Of requests for others' copies the worker hears nothing. What it goes by is taken before the worker's own script
+    /// could change it.
     private static let workerGuard = Array(
         #"""
         {

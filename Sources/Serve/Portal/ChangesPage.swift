@@ -16,6 +16,7 @@ struct ChangesPage: PortalPage {
     let to: Visit?
     /// Nil where there is nothing to compare, or too much to do it here.
     let difference: DifferenceReport?
+    let hasPictures: Bool
     /// Nil for the beginning of each list.
     let kind: Kind?
     let page: Int
@@ -28,25 +29,13 @@ struct ChangesPage: PortalPage {
         self.site = site
         self.kind = kind
         self.page = max(0, min(page, 1_000_000))
-        func known(_ number: Int64?) -> Int64? {
-            site.visits.contains { $0.id == number } ? number : nil
-        }
-        do throws(StoreError) {
-            let (from, to) = try site.visitsToCompare(from: known(first), to: known(second))
-            (self.from, self.to) = (from, to)
-        } catch {
-            // There is nothing that it could be compared with.
-            (from, to) = (nil, SiteReport.shownVisit(of: site))
-        }
-        guard let from, let to, from != to, !Self.isLarge(site) else {
-            difference = nil
+        (from, to) = site.visitsToShow(from: first, to: second)
+        guard let from, let to, from != to, site.isComparable else {
+            (difference, hasPictures) = (nil, false)
             return
         }
         difference = try DifferenceReport(of: site, from: from, to: to, reader)
-    }
-
-    private static func isLarge(_ site: Site) -> Bool {
-        site.visits.reduce(0) { $0 + $1.responseCount } > PortalLimits.compared
+        hasPictures = try reader.hasPictures(of: site)
     }
 
     let title = "Changes between visits"
@@ -61,12 +50,15 @@ struct ChangesPage: PortalPage {
                 "p", text: "There is only one visit. Prefetch the site again to have something to compare.")
             return
         }
-        writeForm(to: &html, context)
+        html.visitsForm(of: site, from, to, at: context.links.changes(of: site.id))
         guard let difference else {
             html.element("p", text: "These visits are too large to be compared here. In a terminal:")
             html.element(
                 "pre", text: "larder diff '\(site.name.replacing("'", with: "%27"))' \(from.id) \(to.id)")
             return
+        }
+        if hasPictures {
+            html.next(context.links.pictures(of: site.id, from: from.id, to: to.id), "How its pages looked")
         }
         guard !difference.isEmpty else {
             html.element("p", text: "Visit \(to.id) shows just what visit \(from.id) did.")
@@ -79,30 +71,6 @@ struct ChangesPage: PortalPage {
         }
         for kind in Kind.allCases where self.kind == nil || self.kind == kind {
             write(kind, difference, to: &html, context)
-        }
-    }
-
-    private func writeForm(to html: inout HTMLWriter, _ context: PortalContext) {
-        html.element(
-            "form", ["class": "find", "method": "get", "action": context.links.changes(of: site.id)]
-        ) { html in
-            choice("from", "From visit", from, to: &html)
-            choice("to", "To visit", to, to: &html)
-            html.element("button", ["type": "submit"], text: "Compare")
-        }
-    }
-
-    private func choice(_ name: String, _ label: String, _ chosen: Visit?, to html: inout HTMLWriter) {
-        html.element("div", ["class": "field"]) { html in
-            html.element("label", ["for": name], text: label)
-            html.element("select", ["id": name, "name": name]) { html in
-                for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
-                    let words = "\(visit.id), \(Wording.moment(visit.started))"
-                    html.element(
-                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil],
-                        text: words)
-                }
-            }
         }
     }
 
@@ -144,6 +112,48 @@ struct ChangesPage: PortalPage {
     func members(_ context: PortalContext) -> JSONMembers {
         (difference?.members ?? ["site": site.name, "from": from?.id, "to": to?.id])
             + ["compared": difference != nil]
+    }
+}
+
+extension Site {
+    /// The visits with these numbers, or the one that is served and the one before it; no first one where there is
+    /// nothing that it could be compared with.
+    func visitsToShow(from first: Int64?, to second: Int64?) -> (from: Visit?, to: Visit?) {
+        func known(_ number: Int64?) -> Int64? { visits.contains { $0.id == number } ? number : nil }
+        do throws(StoreError) {
+            let (from, to) = try visitsToCompare(from: known(first), to: known(second))
+            return (from, to)
+        } catch {
+            return (nil, SiteReport.shownVisit(of: self))
+        }
+    }
+
+    /// Its visits are not too large to be compared while somebody waits for a page.
+    var isComparable: Bool { visits.reduce(0) { $0 + $1.responseCount } <= PortalLimits.compared }
+}
+
+extension HTMLWriter {
+    /// Which two visits of a site are compared.
+    mutating func visitsForm(of site: Site, _ from: Visit?, _ to: Visit?, at address: String) {
+        element("form", ["class": "find", "method": "get", "action": address]) { html in
+            html.choice("from", "From visit", of: site, from)
+            html.choice("to", "To visit", of: site, to)
+            html.element("button", ["type": "submit"], text: "Compare")
+        }
+    }
+
+    private mutating func choice(_ name: String, _ label: String, of site: Site, _ chosen: Visit?) {
+        element("div", ["class": "field"]) { html in
+            html.element("label", ["for": name], text: label)
+            html.element("select", ["id": name, "name": name]) { html in
+                for visit in site.visits.suffix(PortalLimits.lines * 4).reversed() {
+                    let words = "\(visit.id), \(Wording.moment(visit.started))"
+                    html.element(
+                        "option", ["value": "\(visit.id)", "selected": visit == chosen ? "" : nil],
+                        text: words)
+                }
+            }
+        }
     }
 }
 

@@ -175,6 +175,17 @@ struct PortalLinks {
             ])
     }
 
+    func pictures(of site: Int64, from: Int64? = nil, to: Int64? = nil, page: Int? = nil) -> String {
+        Self.address(
+            "\(self.site(site))/pictures",
+            [("from", from.map { "\($0)" }), ("to", to.map { "\($0)" }), ("page", page.map { "\($0)" })])
+    }
+
+    /// An image, and no page.
+    func picture(of href: String, in visit: Int64, of site: Int64) -> String {
+        Self.address("\(self.site(site))/picture", [("visit", "\(visit)"), ("url", href)])
+    }
+
     func search(_ words: String, in site: Int64?, after: String? = nil) -> String {
         let path = site.map { "\(self.site($0))/search" } ?? Self.search
         return Self.address(path, [("q", words), ("after", after)])

@@ -41,6 +41,7 @@ struct Portal {
         let request = PortalRequest(target: target)
         try memory.look(at: reader)
         if let answer = try past(String(pasted), reader) { return answer }
+        if let picture = try picture(request, reader) { return picture }
         let page = try page(request, reader) ?? NotFoundPage(target: target)
         let isJSON = request["format"] == "json" || Self.asksForJSON(accept)
         return isJSON ? json(page, target) : html(page, target)
@@ -132,12 +133,32 @@ struct Portal {
                 site, from: request.number("from"), to: request.number("to"),
                 kind: request["kind"].flatMap(ChangesPage.Kind.init), page: Int(request.number("page") ?? 0),
                 reader)
+        case "pictures":
+            return try PicturesPage(
+                site, from: request.number("from"), to: request.number("to"), page: Int(request.number("page") ?? 0),
+                reader)
         default:
             return nil
         }
     }
 
     // MARK: - Answers
+
+    /// A picture that a visit of a site took of a page; nil where none is asked for, or none is there.
+    private func picture(_ request: PortalRequest, _ reader: StoreReader) throws(StoreError) -> Answer? {
+        guard request.path.hasPrefix(PortalLinks.sites), request.path.hasSuffix("/picture"),
+            let id = Int64(request.path.dropFirst(PortalLinks.sites.utf8.count).dropLast("/picture".utf8.count)),
+            let visit = request.number("visit"), let href = request["url"],
+            let site = try memory.sites(reader).first(where: { $0.id == id }),
+            site.visits.contains(where: { $0.id == visit }),
+            let body = try reader.picture(of: href, in: visit)?.body,
+            let bytes = try reader.content(of: body)?.load(),
+            // Whoever made the row: what goes out under the portal's own name is a picture.
+            bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        else { return nil }
+        return Answer(
+            status: 200, fields: [("Content-Type", "image/png"), ("Cache-Control", "no-store")] + fields, body: bytes)
+    }
 
     /// These pages need nothing but their style, and nobody but themselves gets at them.
     private var fields: [(name: String, value: String)] {
@@ -259,6 +280,8 @@ enum PortalLimits {
     static let counted = 20_000
     /// Lines of a list.
     static let lines = 50
+    /// Pages whose pictures stand side by side.
+    static let pictures = 12
     /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them
     /// are used up.
     static let walkedURLs = 8_192

@@ -113,6 +113,13 @@ enum PortalStyle {
         .links { list-style: none; margin: .4rem 0 1rem; padding: 0; columns: 24rem; column-gap: 2rem; }
         .links li { break-inside: avoid; padding: .18rem 0; }
         .next { margin: 1rem 0; }
+        .pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(14rem, 1fr)); gap: 1rem;
+          margin: .5rem 0 1.5rem; }
+        .pictures figure { margin: 0; min-width: 0; }
+        .pictures figcaption { color: var(--soft); font-size: .88rem; }
+        .pictures img { display: block; width: 100%; height: auto; border: 1px solid var(--line); background: #fff; }
+        .overlay { position: relative; isolation: isolate; }
+        .overlay img + img { position: absolute; inset: 0; mix-blend-mode: difference; }
 
         .scroll { overflow-x: auto; margin: .5rem 0 1rem; background:
           linear-gradient(to right, var(--paper) 40%, transparent) left / 2.5rem 100% no-repeat local,

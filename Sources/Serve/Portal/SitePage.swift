@@ -8,11 +8,13 @@ struct SitePage: PortalPage {
     let hosts: FolderWalk
     let folder: FolderWalk
     let types: [TypeTally]
+    let hasPictures: Bool
     let section = PortalSection.sites
 
     var title: String { site.title }
 
     init(_ site: Site, _ reader: StoreReader, _ memory: PortalMemory) throws(StoreError) {
+        hasPictures = try reader.hasPictures(of: site)
         self.site = try memory.report(on: site, reader)
         hosts = try FolderWalk.list("", site: site.id, from: nil, limit: PortalLimits.lines, reader)
         folder = try FolderWalk.list(
@@ -136,6 +138,7 @@ struct SitePage: PortalPage {
         if site.site.visits.count > 1 {
             html.next(context.links.changes(of: site.id), "Compare two visits")
         }
+        if hasPictures { html.next(context.links.pictures(of: site.id), "How its pages looked") }
     }
 
     private func write(_ visit: StatusReport.Visit, to html: inout HTMLWriter, _ context: PortalContext) {

@@ -33,10 +33,18 @@ package final class PageProxy: Sendable {
     /// What is asked from here on belongs to this page.
     package func begin(_ page: UInt32, at url: WebURL) { tab.begin(page, at: url) }
 
-    /// Nothing belongs to a page any more. Gives what the last one got of what the visit had already.
-    package func end() -> [String] { tab.end() }
+    /// Nothing belongs to a page any more.
+    package func end() -> PageTraffic { tab.end() }
 
     package func stop() { server.stopAndWait() }
+}
+
+/// What passed between a page and its proxy.
+package struct PageTraffic: Sendable {
+    /// What it got of what the visit had already.
+    package var given: [String] = []
+    /// Names of cookies that answers set.
+    package var servedCookies: Set<String> = []
 }
 
 /// What stands between the tab and its page's answers. Any thread may call it.
@@ -46,6 +54,8 @@ private final class PageTab: Sendable {
         /// Where the tab may go: the page, and where that is redirected.
         var documents: Set<String>
         var given: Set<String> = []
+        /// Names of cookies that answers set. All others are the work of scripts.
+        var servedCookies: Set<String> = []
     }
 
     private let visit: Int64
@@ -65,36 +75,58 @@ private final class PageTab: Sendable {
         page.withLock { $0 = Page(number: number, documents: [url.key.href]) }
     }
 
-    func end() -> [String] {
+    func end() -> PageTraffic {
         page.withLock { page in
             defer { page = nil }
-            return page?.given.sorted() ?? []
+            return PageTraffic(given: page?.given.sorted() ?? [], servedCookies: page?.servedCookies ?? [])
         }
     }
 
-    /// What the visit has; nil when it has nothing.
-    func held(_ url: WebURL) throws(StoreError) -> Answer? {
+    /// Those of a request that its page's scripts set.
+    func scriptCookies(of fields: HTTPFields) -> [PageCookie] {
+        let cookies = PageCookie.all(in: fields)
+        guard !cookies.isEmpty else { return [] }
+        let served = page.withLock { $0?.servedCookies ?? [] }
+        return cookies.filter { !served.contains($0.name) }
+    }
+
+    /// What the visit has.
+    enum Held {
+        case answer(Answer)
+        /// It was made for another origin than this page's, which may not have it.
+        case foreign
+        case nothing
+    }
+
+    /// What the visit has for a request.
+    ///
+    /// - Parameter origin: by which it is asked for; nil for one that crosses none.
+    func held(_ url: WebURL, _ request: RequestKey, by origin: String?) throws(StoreError) -> Held {
         let href = url.key.href
+        var isForeign = false
         let (answer, redirect) = try reader.withLock { (reader) throws(StoreError) -> (Answer?, WebURL?) in
-            guard let stored = try reader.response(for: href, ofVisit: visit), stored.status < 400 else {
+            let all = try reader.responses(for: href, ofVisit: visit, request: request).filter { $0.status < 400 }
+            guard let stored = all.first(where: { $0.isMade(for: origin) }) else {
+                isForeign = !all.isEmpty
                 return (nil, nil)
             }
             let fields = HTTPFields(block: stored.fields.utf8.span)
             guard let body = stored.body else {
                 let target = fields["Location"].flatMap { WebURL($0, base: url) }
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: []), target)
+                return (Answer(status: stored.status, fields: outgoing(fields), body: []), target)
             }
             switch try reader.content(of: body) {
             case nil: return (nil, nil)
             case .file(let path)?:
                 let file = Answer.FileBody(path: path, byteCount: body.byteCount)
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), file: file), nil)
+                return (Answer(status: stored.status, fields: outgoing(fields), file: file), nil)
             case let content?:
                 let bytes = try content.load()
-                return (Answer(status: stored.status, fields: Self.outgoing(fields), body: bytes), nil)
+                return (Answer(status: stored.status, fields: outgoing(fields), body: bytes), nil)
             }
         }
-        guard let answer else { return nil }
+        guard let answer else { return isForeign ? .foreign : .nothing }
+        guard request == .get else { return .answer(answer) }
         page.withLock { page in
             guard page?.given.count ?? .max < Self.mostGiven else { return }
             page?.given.insert(href)
@@ -102,29 +134,34 @@ private final class PageTab: Sendable {
                 page?.documents.insert(redirect.key.href)
             }
         }
-        return answer
+        return .answer(answer)
     }
 
     private static let mostGiven = 20_000
 
-    func answer(_ answer: PageAnswer, to url: WebURL) -> Answer {
+    func answer(_ answer: PageAnswer, to url: WebURL, by origin: String?) -> Answer {
         switch answer {
         case .held:
             do throws(StoreError) {
-                return try held(url) ?? .text(504, "\(url.href) is not held.\n")
+                if case .answer(let answer) = try held(url, .get, by: origin) { return answer }
+                // Refused by the browser, which says so to the page.
+                if case .answer(let answer) = try held(url, .get, by: nil) { return answer }
+                return .text(504, "\(url.href) is not held.\n")
             } catch {
                 return .text(500, "\(error)\n")
             }
         case .given(let status, let fields, let body):
-            return Answer(status: status, fields: Self.outgoing(fields), body: body)
+            return Answer(status: status, fields: outgoing(fields), body: body)
         case .refused(let why): return .text(403, "\(url.href) is not asked for: \(why)\n")
         case .failed(let why): return .text(502, "\(url.href): \(why)\n")
         }
     }
 
     /// Of the length speaks who sends it, and bodies are held without their coding; what is said of later times and other places would leave the tab.
-    private static func outgoing(_ fields: HTTPFields) -> [(String, String)] {
-        fields.withoutConnectionFields.list.filter { !unsaid.contains($0.name.lowercased()) }
+    private func outgoing(_ fields: HTTPFields) -> [(String, String)] {
+        let names = fields.all("Set-Cookie").map { PageCookie(setBy: $0).name }
+        if !names.isEmpty { page.withLock { $0?.servedCookies.formUnion(names) } }
+        return fields.withoutConnectionFields.list.filter { !Self.unsaid.contains($0.name.lowercased()) }
             .map { ($0.name, $0.value) }
     }
 
@@ -132,6 +169,18 @@ private final class PageTab: Sendable {
         "content-length", "content-range", "content-encoding", "strict-transport-security", "alt-svc", "nel",
         "larder-steady", "report-to", "reporting-endpoints", "clear-site-data", "content-security-policy-report-only",
     ]
+}
+
+extension StoredResponse {
+    /// Whether it is what a page of the origin is answered: what varies by origins is not another's, and what was asked for
+    /// without naming one says nothing of them.
+    fileprivate func isMade(for origin: String?) -> Bool {
+        guard let origin else { return true }
+        if self.origin == origin { return true }
+        let fields = HTTPFields(block: self.fields.utf8.span)
+        if fields.all("Vary").contains(where: { $0.lowercased().contains("origin") }) { return false }
+        return flags.contains(.askedByOrigin) || fields.contains("Access-Control-Allow-Origin")
+    }
 }
 
 private final class PageResponder: Responder {
@@ -158,16 +207,25 @@ private final class PageResponder: Responder {
         guard let number = tab.number else { return Reply(answer: .text(503, "There is no page any more.\n")) }
         // What is said over a socket cannot be given back.
         guard !Upgrade.isAsked(for: request) else { return Reply(answer: .text(501, "Sockets are not opened.\n")) }
-        let isPlain = request.head.method != .other && request.body.isEmpty
+        let origin = request.fields["Origin"].flatMap { $0 == url.origin ? nil : $0 }
+        let key = RequestKey(method: request.method, body: request.body.span, type: request.fields.contentType)
+        var isForeign = false
         do throws(StoreError) {
-            if isPlain, let answer = try tab.held(url) { return Reply(answer: answer) }
+            switch try tab.held(url, key, by: origin) {
+            case .answer(let answer): return Reply(answer: answer)
+            case .foreign: isForeign = true
+            case .nothing: break
+            }
         } catch {
             return Reply(answer: .text(500, "\(error)\n"))
         }
         let slot = later.slot()
-        let asked = PageRequest(
+        var asked = PageRequest(
             url: url, method: request.method, fields: request.fields, body: Array(request.body))
-        tab.ask(number, asked) { [tab] answer in slot.give(Reply(answer: tab.answer(answer, to: url))) }
+        asked.wantsOwnAnswer = isForeign
+        asked.cookies = tab.scriptCookies(of: request.fields)
+        tab.ask(number, asked) { [tab] answer in slot.give(Reply(answer: tab.answer(answer, to: url, by: origin)))
+        }
         return nil
     }
 }

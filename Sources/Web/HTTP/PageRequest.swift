@@ -14,6 +14,10 @@ package struct PageRequest: Sendable {
     package let fields: HTTPFields
     package let body: [UInt8]
     package let use: Use
+    /// What the visit has was made for another origin, or for none.
+    package var wantsOwnAnswer = false
+    /// What goes along of what scripts set for this address.
+    package var cookies: [PageCookie] = []
 
     package init(url: WebURL, method: String = "GET", fields: HTTPFields = HTTPFields(), body: [UInt8] = []) {
         self.url = url
@@ -46,6 +50,34 @@ package struct PageRequest: Sendable {
         "if-none-match", "if-modified-since", "cache-control", "pragma", "content-length", "dnt", "priority",
         "upgrade-insecure-requests", "purpose", "proxy-connection", "proxy-authorization", "expect",
     ]
+}
+
+/// A cookie as a request has it.
+package struct PageCookie: Sendable, Equatable {
+    package let name: String
+    /// `name=value`, or a value alone.
+    package let text: String
+
+    /// As an answer's `Set-Cookie` has it.
+    package init(setBy field: String) { self.init(field.prefix { $0 != ";" }) }
+
+    private init(_ pair: Substring) {
+        text = String(Substring(HTTPGrammar.trimmed(pair.utf8)))
+        let name = text.contains("=") ? text.prefix { $0 != "=" } : ""
+        self.name = String(Substring(HTTPGrammar.trimmed(name.utf8)))
+    }
+
+    /// Those of the fields, up to so many bytes that servers take.
+    package static func all(in fields: HTTPFields) -> [PageCookie] {
+        var rest = mostBytes
+        return fields.all("Cookie").flatMap { $0.split(separator: ";") }.compactMap { part in
+            let cookie = PageCookie(part)
+            rest -= cookie.text.utf8.count
+            return rest >= 0 && !cookie.text.isEmpty ? cookie : nil
+        }
+    }
+
+    private static let mostBytes = 8192
 }
 
 /// What a page is told that asks.

@@ -11,12 +11,12 @@ package enum SteadyTime {
     }
 
     /// A function of those seconds. The clock goes on in whole seconds, so that who waits for it waits no longer than
-    /// one; chance is the same row of numbers in each document. Workers have their own.
+    /// one; chance is the same row of numbers in each document and each worker.
     package static let script = #"""
         (function larderSteady(since) {
           "use strict";
           const mark = Symbol.for("larder steady");
-          if (typeof document === "undefined" || self[mark]) return;
+          if (self[mark]) return;
           Object.defineProperty(self, mark, { value: true });
           const RealDate = Date;
           const begun = performance.now();
@@ -60,6 +60,6 @@ package enum SteadyTime {
         })
         """#
 
-    /// As it runs before a document's own scripts.
+    /// As it runs before the scripts of a document or a worker.
     package static func call(since: Int) -> String { "\(script)(\(since));" }
 }

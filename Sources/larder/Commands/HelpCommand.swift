@@ -272,7 +272,8 @@ struct HelpTopic: Sendable {
             half a second, at the latest after --render-time. --render-deep opens details, tabs and menus.
 
             --render-pictures keeps a picture of each page beside its words; larder check --offline SITE --render opens pages
-            from the larder alone, and tells where words or pictures differ from those.
+            from the larder alone, and tells where words or pictures differ from those. larder diff SITE --pictures names
+            the pages that look another way than in an earlier visit; larder serve shows both pictures side by side.
 
             Where scripts make addresses of the time, Math.random() or crypto.randomUUID(), --steady has pages see the time
             of that prefetch, in whole seconds, and the same row of numbers, while they are rendered and when larder serves

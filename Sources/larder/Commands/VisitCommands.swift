@@ -64,11 +64,41 @@ extension Arguments {
 enum DiffCommand {
     static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
         await terminal.attempt {
-            let report = try await arguments.larder.difference(
-                of: arguments.operands[0], from: try arguments.visit(1), to: try arguments.visit(2))
-            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            let (site, from, to) = (arguments.operands[0], try arguments.visit(1), try arguments.visit(2))
+            if arguments.has(.pictures) {
+                let report = try await arguments.larder.pictures(of: site, from: from, to: to)
+                terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            } else {
+                let report = try await arguments.larder.difference(of: site, from: from, to: to)
+                terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            }
             return .done
         }
+    }
+
+    private static func text(of report: PictureReport, _ arguments: Arguments) -> String {
+        let visits = "\(report.site), visit \(report.from) to \(report.to)"
+        guard !report.pages.isEmpty else {
+            let prefetch = arguments.command("prefetch \(report.site) --render always --render-pictures")
+            return "\(visits): no picture of its pages was kept; a prefetch keeps them with: \(prefetch)"
+        }
+        var lines = report.differing.map { page in
+            let word = page.state.rawValue
+            return word + String(repeating: " ", count: max(1, 8 - word.utf8.count)) + page.url
+        }
+        let counts = PictureReport.State.allCases.map { ($0, report.count($0)) }.filter { $0.1 > 0 }.map {
+            state, count in
+            switch state {
+            case .changed, .added, .gone: "\(count) \(state.rawValue)"
+            case .same: "\(count) the same"
+            case .kept: "\(count) not taken again"
+            }
+        }
+        lines.append("\(visits): \(Wording.count(report.pages.count, "picture")), \(counts.joined(separator: ", "))")
+        if report.count(.changed) > 0 {
+            lines.append("To see them side by side: \(arguments.command("serve"))")
+        }
+        return lines.joined(separator: "\n")
     }
 
     private static func text(of report: DifferenceReport) -> String {

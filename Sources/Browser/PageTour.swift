@@ -1,0 +1,158 @@
+internal import Web
+
+/// The steps by which a page that has come to rest is looked at, one after another, as a value: what the page answered
+/// goes in, and how its tab goes on comes out.
+struct PageTour: Sendable {
+    enum Step: Equatable, Sendable {
+        /// One of the visit's own, in the page's world.
+        case script(Int)
+        case scroll, scrollBack
+        case look
+        case unfold
+        case dark
+        case viewport(Int)
+        /// The fragment that shows another view of the same document.
+        case route(String)
+        case lookAgain
+    }
+
+    /// How a tab goes on.
+    enum Next: Equatable, Sendable {
+        /// With the step that is first now, after a moment.
+        case again
+        /// With the step behind it, at once or after a moment.
+        case onward(isAtOnce: Bool)
+        /// The same, but a picture is taken before, or it is put on paper.
+        case picture, paper
+    }
+
+    private let visit: PageVisit
+    private var steps: [Step]
+    private(set) var hasLooked = false
+
+    private var scrolled = 0
+    private var idleScrolls = 0
+    private var height = 0
+    private var unfolded = 0
+    private var routes: Set<String> = []
+    private var seen: Set<String> = []
+
+    private static let unfoldLimit = 3
+
+    init(_ visit: PageVisit) {
+        self.visit = visit
+        steps = visit.scripts.indices.map { .script($0) }
+        if visit.scroll > 0 { steps.append(.scroll) }
+        steps.append(.look)
+        if visit.isDeep { steps.append(.unfold) }
+        if visit.seesDark { steps.append(.dark) }
+        steps += visit.viewports.indices.dropFirst().map { .viewport($0) }
+        if steps.last != .look { steps.append(.lookAgain) }
+    }
+
+    /// The step that is taken, or comes next; nil at the end.
+    var step: Step? { steps.first }
+
+    /// Further views of the document that are shown.
+    var routeCount: Int { routes.count }
+
+    /// What runs in the page for a step, in the world of our own.
+    func expression(of step: Step) -> String {
+        switch step {
+        case .script(let number): visit.scripts[number]
+        case .scroll: PageScripts.scroll
+        case .scrollBack: PageScripts.scrollBack
+        case .look: PageScripts.look(for: visit, linksOnly: false)
+        case .lookAgain: PageScripts.look(for: visit, linksOnly: true)
+        case .unfold: PageScripts.unfold
+        case .dark, .viewport: PageScripts.settle
+        case .route(let fragment): PageScripts.go(to: fragment)
+        }
+    }
+
+    /// Goes over to the next step.
+    mutating func finishStep() {
+        if !steps.isEmpty { steps.removeFirst() }
+    }
+
+    /// Leaves nothing but a look at what is there.
+    mutating func cut() { steps = [.look] }
+
+    /// Another document is there: what was seen belongs to the one before.
+    mutating func leave() {
+        if hasLooked { steps.removeAll() }
+    }
+
+    /// Takes what the page answered to the step.
+    ///
+    /// - Parameter isHurried: no further step is added.
+    mutating func take(
+        _ value: JSONValue?, of step: Step, into outcome: inout PageOutcome, isHurried: Bool
+    ) -> Next {
+        switch step {
+        case .script:
+            return .onward(isAtOnce: false)
+        case .scroll:
+            return takeScroll(value)
+        case .look:
+            takeLook(value, &outcome, isHurried)
+            outcome.text = value?["text"]?.string
+            outcome.document = value?["document"]?.string
+            hasLooked = true
+            return visit.wantsPicture ? .picture : visit.wantsPaper ? .paper : .onward(isAtOnce: true)
+        case .lookAgain:
+            takeLook(value, &outcome, isHurried)
+            return .onward(isAtOnce: true)
+        case .unfold:
+            unfolded += 1
+            // What was opened may hold more of the kind.
+            if let count = value?.int, count > 0, unfolded < Self.unfoldLimit { return .again }
+            return .onward(isAtOnce: value?.int == 0)
+        case .dark, .viewport, .route, .scrollBack:
+            return .onward(isAtOnce: false)
+        }
+    }
+
+    private mutating func takeScroll(_ value: JSONValue?) -> Next {
+        let hasMoved = value?["hasMoved"]?.bool ?? false
+        let height = value?["height"]?.int ?? 0
+        // At the end, what is loaded there may take a moment to show.
+        let isEnd = !hasMoved && height <= self.height
+        idleScrolls = isEnd ? idleScrolls + 1 : 0
+        self.height = height
+        if hasMoved { scrolled += 1 }
+        if scrolled == 0, !hasMoved { return .onward(isAtOnce: true) }
+        if scrolled >= visit.scroll || idleScrolls > 1 { steps[0] = .scrollBack }
+        return .again
+    }
+
+    private mutating func takeLook(_ look: JSONValue?, _ outcome: inout PageOutcome, _ isHurried: Bool) {
+        guard let look else { return }
+        if let address = look["address"]?.string { outcome.address = address }
+        if let title = look["title"]?.string { outcome.title = title }
+        let links = look["links"]?.array?.compactMap(\.string) ?? []
+        add(links, to: &outcome)
+        guard !isHurried else { return }
+        for link in links { addRoute(link, of: outcome.address) }
+    }
+
+    /// Routers by the fragment show what looks like pages, and is one document: each of its views is shown once.
+    private mutating func addRoute(_ link: String, of address: String) {
+        guard routes.count < visit.routes, let mark = link.firstIndex(of: "#") else { return }
+        let fragment = String(link[mark...])
+        guard fragment.hasPrefix("#/") || fragment.hasPrefix("#!"),
+            address.prefix(while: { $0 != "#" }) == link[..<mark], address != link,
+            routes.insert(fragment).inserted
+        else { return }
+        steps += [.route(fragment), .lookAgain]
+    }
+
+    mutating func add(_ links: [String], to outcome: inout PageOutcome) {
+        for link in links where outcome.links.count < PageOutcome.linkLimit {
+            guard link.hasPrefix("http://") || link.hasPrefix("https://"), seen.insert(link).inserted else {
+                continue
+            }
+            outcome.links.append(link)
+        }
+    }
+}

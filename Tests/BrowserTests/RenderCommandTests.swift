@@ -1,0 +1,143 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+/// What the command's options say of rendering is what a page sees.
+@Suite(.enabled(if: Chromium.executable != nil, "no browser is installed"), .serialized)
+struct RenderCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.otherwise { .file($0.target, type: "text/plain") }
+    }
+
+    /// What larder, and the browser that it starts, write for a while goes into a folder that is told.
+    private func start(_ words: [String]) throws -> ChildProcess {
+        mkdir(home.file("tmp"), 0o700)
+        return try ChildProcess(
+            ChildProcess.built("larder"), words,
+            environment: [
+                "HOME": home.path, "PATH": "/usr/bin:/bin", "TMPDIR": home.file("tmp"), "LARDER_PROGRESS": "none",
+                "LARDER_CHROMIUM": Chromium.executable ?? "",
+            ])
+    }
+
+    private func prefetch(_ options: String..., pages: [String] = ["/"]) throws -> ChildProcess.Ending {
+        try start(["prefetch"] + pages.map(origin.url) + ["--render", "always"] + options).wait()
+    }
+
+    private func page(_ script: String, _ body: String = "") {
+        origin.on("/", .page("<!DOCTYPE html><title>t</title>\(body)<script>\(script)</script>"))
+    }
+
+    private func asked(_ prefix: String) -> [String] {
+        origin.requests.map(\.target).filter { $0.hasPrefix(prefix) }.sorted()
+    }
+
+    @Test func `a page is seen in each size, first in the first`() throws {
+        page(
+            """
+            const tell = () => fetch(['', 'seen', innerWidth, innerHeight, devicePixelRatio].join('/'));
+            onresize = tell; tell()
+            """, "<meta name=viewport content='width=device-width'>")
+        #expect(try prefetch("--viewport", "1000x700,390x844@3").status == 0)
+        #expect(asked("/seen/").first == "/seen/1000/700/1")
+        #expect(asked("/seen/").last == "/seen/390/844/3")
+    }
+
+    @Test(arguments: [(["--render-dark"], ["/dark"]), ([], [])])
+    func `dark colours are seen where that is said`(options: [String], expected: [String]) throws {
+        page(
+            "matchMedia('(prefers-color-scheme: dark)').onchange = e => { if (e.matches) fetch(['', 'dark'].join('/')) }"
+        )
+        #expect(try start(["prefetch", origin.url("/"), "--render", "always"] + options).wait().status == 0)
+        #expect(asked("/dark") == expected)
+    }
+
+    @Test(arguments: [(["--render-deep"], ["/opened"]), ([], [])])
+    func `what is folded is opened where that is said`(options: [String], expected: [String]) throws {
+        page(
+            "document.querySelector('details').ontoggle = () => fetch(['', 'opened'].join('/'))",
+            "<details><summary>more</summary>text</details>")
+        #expect(try start(["prefetch", origin.url("/"), "--render", "always"] + options).wait().status == 0)
+        #expect(asked("/opened") == expected)
+    }
+
+    @Test(arguments: [("0", 1), ("2", 3)])
+    func `a list without an end is followed as far as is said`(screens: String, count: Int) throws {
+        page(
+            """
+            let row = 0;
+            const more = () => {
+              fetch(['', 'row', ++row].join('/'));
+              document.body.insertAdjacentHTML('beforeend', '<div style="height:100vh">row</div>');
+            };
+            const end = document.createElement('i');
+            document.body.style.margin = 0; more(); let last = 0;
+            onscroll = () => { if (Math.round(scrollY / innerHeight) > last) { last++; more(); } }
+            """, "<div style='height:300vh'></div>")
+        #expect(try prefetch("--render-scroll", screens).status == 0)
+        #expect(asked("/row/").count == count)
+    }
+
+    @Test func `a person's own scripts run in the pages that they are for`() throws {
+        origin.on("/", .page("<!DOCTYPE html><p>start<a href=/shop/1>1</a>"))
+        origin.on("/shop/1", .page("<!DOCTYPE html><p>shop"))
+        let all = try home.write("fetch('/all' + location.pathname)", to: "all.js")
+        let shop = try home.write("fetch('/shop-only' + location.pathname)", to: "shop.js")
+        #expect(try prefetch("--render-script", all, "--render-script", "/shop/**=\(shop)").status == 0)
+        #expect(asked("/all") == ["/all/", "/all/shop/1"])
+        #expect(asked("/shop-only") == ["/shop-only/shop/1"])
+    }
+
+    @Test func `as many pages are shown at once as is said`() throws {
+        origin.on("/", .page("<!DOCTYPE html><p>start" + (1...4).map { "<a href=/p/\($0)>\($0)</a>" }.joined()))
+        for number in 1...4 {
+            origin.on(
+                "/p/\(number)",
+                .page(
+                    """
+                    <!DOCTYPE html><p>\(number)<script>
+                    const tell = word => fetch(['', word, \(number)].join('/'));
+                    tell('begin'); setTimeout(() => tell('end'), 300)</script>
+                    """))
+        }
+        #expect(try prefetch("--render-tabs", "1").status == 0)
+        let words = origin.requests.map(\.target).filter { $0.hasPrefix("/begin") || $0.hasPrefix("/end") }
+        #expect(words.map { $0.split(separator: "/")[0] } == (1...4).flatMap { _ in ["begin", "end"] })
+    }
+
+    @Test(arguments: [SIGHUP, SIGINT, SIGTERM])
+    func `a signal ends it, and nothing of the browser is left`(signal: Int32) throws {
+        page("(async () => { for (let n = 0;; n++) { await fetch(['', 'again', n].join('/')) } })()")
+        let child = try start(["prefetch", origin.url("/"), "--render", "always", "--render-time", "60"])
+        #expect(origin.waitForRequests(1, to: "/again/3"))
+        child.signal(signal)
+        #expect(child.wait().status == 130)
+        #expect(home.names(in: "tmp").isEmpty)
+        #expect(processes(naming: home.path).isEmpty)
+    }
+
+    /// The command lines of those that were told of the folder.
+    private func processes(naming path: String) -> [String] {
+        guard let folder = opendir("/proc") else { return [] }
+        defer { closedir(folder) }
+        var found: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard Int(name) != nil, let file = fopen("/proc/\(name)/cmdline", "r") else { continue }
+            defer { fclose(file) }
+            var bytes = [UInt8](repeating: 0, count: 65_536)
+            let count = fread(&bytes, 1, bytes.count, file)
+            let line = String(decoding: bytes[..<count], as: UTF8.self)
+            if line.contains(path) { found.append(line) }
+        }
+        return found
+    }
+}
