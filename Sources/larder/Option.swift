@@ -160,7 +160,7 @@ extension Option {
         .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
         .renderPictures, .steady, .viewport,
     ]
-    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -486,7 +486,18 @@ extension Option {
         .store, .archiveFormat, .visit, .include.in(.general), .exclude.in(.general), .privateToo, .split, .readBack,
         .json, .quiet, .progress,
     ]
-    static let importing: [Option] = [.store, .intoSite, .json, .quiet, .progress]
+    static let importing: [Option] = [.store, .intoSite, .noIndex.in(.general), .json, .quiet, .progress]
+}
+
+/// What `search` and `index` understand beside what others do.
+extension Option {
+    static let noIndex = Option(
+        name: "--no-index", value: nil, help: "do not make what came to be found by larder search", standard: nil,
+        group: .held)
+    static let inSite = Option(name: "--site", value: "SITE", help: "only this site", standard: "all")
+    static let limit = Option(name: "--limit", value: "N", help: "the most hits", standard: "10")
+
+    static let search: [Option] = [.store, .inSite, .type, .visit, .limit, .json, .quiet]
 }
 
 /// What `check` and `manifest` understand beside what others do.
