@@ -64,14 +64,15 @@ let package = Package(
         room("Browser", ["System", "Web"]),
         room("Crawl", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"]),
         room("Reports", ["System", "Web", "Digest", "Store"]),
-        room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"]),
+        room("Search", ["System", "Web", "Markup", "Store", "Reports"]),
+        room("Check", ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"]),
         room("Archives", ["System", "Web", "Markup", "Digest", "Codings", "Store"]),
-        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "CLinux"]),
+        room("Serve", ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"]),
         room(
             "LarderKit",
             [
                 "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
-                "Check", "Archives", "Serve",
+                "Search", "Check", "Archives", "Serve",
             ]),
         program(
             "larder", ["System", "Web", "Reports", "LarderKit"],
@@ -100,6 +101,7 @@ let package = Package(
         tests("BrowserRoomTests", ["System", "Web", "Browser"]),
         tests("CrawlTests", ["System", "Web", "Store", "Fetch", "Crawl", "Soak"]),
         tests("ReportsTests", ["System", "Web", "Store", "Reports"]),
+        tests("SearchTests", ["System", "Web", "Markup", "Store", "Reports", "Search"]),
         tests("CheckTests", ["System", "Web", "Digest", "Bundles", "Store", "Fetch", "Check", "LarderKit"]),
         tests("ArchivesTests", ["System", "Web", "Markup", "Digest", "Codings", "Store", "Archives"]),
         tests("ServeTests", ["System", "Web", "Markup", "Store", "Fetch", "TLS", "Reports", "Serve", "LarderKit"]),

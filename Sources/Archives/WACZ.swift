@@ -75,8 +75,8 @@ final class WACZWriter: ArchiveWriter {
             response.fields.contentType?.essence == "text/html"
         else { return nil }
         let bytes = try ArchiveError.storing { () throws(StoreError) in try content.load() }
-        let text = DocumentText.read(
-            bytes.span, charset: response.fields.contentType?.charset, limit: longestText)
+        let text = DocumentText(html: bytes.span, charset: response.fields.contentType?.charset)
+            .beginning(atMost: longestText)
         return text.isEmpty ? nil : text
     }
 

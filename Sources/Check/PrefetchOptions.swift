@@ -24,6 +24,8 @@ public struct PrefetchOptions: Sendable {
     public var renderTabs: Int?
     /// Makes whoever renders pages; nil renders none.
     package var rendering: RenderMaker?
+    /// What came is made to be found by its words, within a small share of the run's time.
+    public var indexes = true
     /// Asked before a response with a body is stored. Redirects, robots.txt, sitemaps and what is confirmed are stored without.
     public var willStore: WillStore?
     /// Threads that scan what was fetched; at first one a core.

@@ -1,4 +1,5 @@
 public import Crawl
+public import Search
 public import Store
 package import Web
 
@@ -17,6 +18,9 @@ public struct PrefetchReport: Sendable, Equatable {
     public package(set) var lastGood: LastGood?
     /// How many of those that a server missed and noted nobody answered: they stay noted for the next run.
     public package(set) var unansweredMisses = 0
+
+    /// What became of the words that came, by which pages are found; nil where that was left out.
+    public package(set) var indexing: IndexReport?
 
     public struct LastGood: Sendable, Equatable {
         public let visit: Int64
@@ -56,7 +60,9 @@ public struct PrefetchReport: Sendable, Equatable {
 }
 
 extension PrefetchReport: JSONObject {
-    package var members: JSONMembers { runMembers + visitMembers + ["rendering": crawl.rendering] + listMembers }
+    package var members: JSONMembers {
+        runMembers + visitMembers + ["rendering": crawl.rendering, "index": IfAny(indexing?.members)] + listMembers
+    }
 
     private var runMembers: JSONMembers {
         [

@@ -49,6 +49,10 @@
 @_exported public import struct Reports.TypeFilter
 @_exported public import struct Reports.VisitsReport
 @_exported public import struct Reports.WorkProgress
+@_exported public import struct Search.IndexReport
+@_exported public import struct Search.SearchOptions
+@_exported public import struct Search.SearchReport
+@_exported public import struct Search.Snippet
 @_exported public import enum Serve.Verification
 @_exported public import enum Store.PinKind
 @_exported public import enum Store.Remedy

@@ -18,7 +18,7 @@ extension Larder {
     ) async throws(LarderError) -> PrefetchReport {
         let (first, start) = try WebURL.starts(urls)
         let options = options.rendering(by: path)
-        return try await running { (run) throws(LarderError) in
+        return try await indexing(options.indexes) { (run) throws(LarderError) in
             try run.prefetch(first, start: start, options: options)
         }
     }
@@ -37,7 +37,7 @@ extension Larder {
         manifest: String, base: String? = nil, options: PrefetchOptions = PrefetchOptions()
     ) async throws(LarderError) -> PrefetchReport {
         let options = options.rendering(by: path)
-        return try await running { (run) throws(LarderError) in
+        return try await indexing(options.indexes) { (run) throws(LarderError) in
             try run.prefetch(
                 ManifestPlan(place: ManifestPlan.fullPlace(manifest), base: base), options: options)
         }
@@ -60,7 +60,7 @@ extension Larder {
         var reports: [PrefetchReport] = []
         for site in held {
             guard WebURL(site.name) != nil || !site.start.isEmpty else { continue }
-            let report = try await running { (run) throws(LarderError) in
+            let report = try await indexing(options.indexes) { (run) throws(LarderError) in
                 try run.update(site, options: options)
             }
             reports.append(report)
@@ -77,6 +77,19 @@ extension Larder {
         return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
             () throws(LarderError) in
             try body(SiteRun(folder, interruption))
+        }
+    }
+
+    /// The same, and what came is made to be found.
+    private func indexing(
+        _ isWanted: Bool, _ body: @escaping @Sendable (SiteRun) throws(LarderError) -> PrefetchReport
+    ) async throws(LarderError) -> PrefetchReport {
+        let (folder, interruption) = (folder, Interruption())
+        return try await Self.onThread("larder-crawl", onCancel: interruption.request) {
+            () throws(LarderError) -> PrefetchReport in
+            var report = try body(SiteRun(folder, interruption))
+            if isWanted { report.index(folder, interruption) }
+            return report
         }
     }
 

@@ -101,6 +101,9 @@ final class Connection {
         return Statement(statement, of: self)
     }
 
+    /// Full-text search by the words of `SearchTokenizer`; false where this SQLite has none.
+    func addSearch() -> Bool { SearchTokenizer.register(on: handle) }
+
     /// The first column of the first row of a query that always gives one.
     func integer(_ sql: String) throws(StoreError) -> Int64 {
         let statement = try prepare(sql)
@@ -150,7 +153,10 @@ final class Connection {
 enum SQLValue {
     case null
     case integer(Int64)
+    case real(Double)
     case text(String)
+    /// Text that is bytes already.
+    case utf8([UInt8])
     case blob([UInt8])
 
     static func optional(_ integer: Int64?) -> SQLValue {
@@ -231,6 +237,13 @@ final class Statement {
                 code = sqlite3_bind_null(handle, index)
             case .integer(let integer):
                 code = sqlite3_bind_int64(handle, index, integer)
+            case .real(let real):
+                code = sqlite3_bind_double(handle, index, real)
+            case .utf8(let text):
+                code = text.withUnsafeBytes { bytes in
+                    larder_sqlite_bind_text(
+                        handle, index, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), UInt64(bytes.count))
+                }
             case .text(var text):
                 code = text.withUTF8 { bytes in
                     bytes.withMemoryRebound(to: CChar.self) { bytes in
@@ -254,6 +267,15 @@ struct Row {
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func real(_ column: Int32) -> Double { sqlite3_column_double(handle, column) }
+
+    /// Text as bytes, no more than so many.
+    func utf8(_ column: Int32, atMost most: Int = .max) -> [UInt8] {
+        guard let bytes = sqlite3_column_text(handle, column) else { return [] }
+        let count = min(Int(sqlite3_column_bytes(handle, column)), most)
+        return [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+    }
 
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 

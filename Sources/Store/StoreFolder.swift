@@ -41,7 +41,7 @@ package struct StoreFolder: Sendable, Equatable {
     /// The same of what servers noted.
     var areNotesSealed: Bool { isSealed(notes) }
 
-    private func isSealed(_ database: String) -> Bool {
+    func isSealed(_ database: String) -> Bool {
         guard access(path, W_OK) != 0 else { return false }
         var log = stat()
         return stat(database + "-wal", &log) != 0 || log.st_size == 0
@@ -51,7 +51,7 @@ package struct StoreFolder: Sendable, Equatable {
 
     /// Of the databases with what SQLite keeps beside them.
     private var databaseFiles: [String] {
-        [database, notes].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
+        [database, notes, searchIndex].flatMap { path in ["", "-wal", "-shm", "-journal"].map { path + $0 } }
     }
 
     /// Takes from others what they may do with a store of which earlier larders let them read everything: it

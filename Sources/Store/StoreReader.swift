@@ -20,6 +20,7 @@ package final class StoreReader {
     let findManifests: Statement
     let findLinkLists: Statement
     let findAddress: Statement
+    private var textStatements: [String: Statement] = [:]
 
     /// Fails with `.missing` when there is no store. One of an earlier version is brought up to date first.
     package init(_ folder: StoreFolder) throws(StoreError) {
@@ -300,6 +301,14 @@ package final class StoreReader {
 
     func prepare(_ sql: String) throws(StoreError) -> Statement {
         try connection.prepare(sql)
+    }
+
+    /// Those of a search, which asks the same of each text that it finds.
+    func textStatement(_ sql: String) throws(StoreError) -> Statement {
+        if let statement = textStatements[sql] { return statement }
+        let statement = try prepare(sql)
+        textStatements[sql] = statement
+        return statement
     }
 
     func eachRow(_ sql: String, _ values: SQLValue..., read: (Row) -> Void) throws(StoreError) {

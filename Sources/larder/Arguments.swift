@@ -102,6 +102,11 @@ struct Arguments: Sendable {
                 continue
             }
             let (name, attached) = Self.parts(of: word)
+            if entry.readsWords, !word.hasPrefix("--"), !(entry.options + [.help]).contains(where: { $0.short == name })
+            {
+                operands.append(word)
+                continue
+            }
             let option = try Self.option(name, of: entry)
             guard let kind = option.value else {
                 guard attached == nil || attached == "false" else {
@@ -184,6 +189,7 @@ extension Arguments {
         if let patience = try time(.hostPatience) { options.patience = patience }
         options.policy = try choice(.fetchPolicy) ?? .revalidate
         options.allowsShrinking = has(.allowShrink)
+        options.indexes = !has(.noIndex)
         options.network = try networkOptions()
         options.browser = text(.browser)
         options.renderTabs = try numberIfGiven(.renderTabs, in: 1...64)

@@ -10,6 +10,8 @@ struct CommandEntry: Sendable {
     let summary: String
     let examples: [String]
     let options: [Option]
+    /// A word that begins with a dash, and is no option, is an operand.
+    var readsWords = false
     /// What else there is to know, a paragraph each.
     var notes: [String] = []
     let run: @Sendable (Arguments, Terminal) async -> ExitStatus
@@ -189,6 +191,26 @@ struct CommandEntry: Sendable {
             examples: ["larder status", "larder status --json"],
             options: [.store, .json, .quiet], run: StatusCommand.run),
         CommandEntry(
+            name: "search", operands: "WORDS...", operandCount: 1...1000,
+            summary: "find pages by the words in them",
+            examples: [
+                "larder search ordered dictionary", "larder search std::collections::HashMap insert",
+                "larder search '\"exit status\"' title:subprocess -windows --site docs.python.org",
+            ],
+            options: Option.search, readsWords: true,
+            notes: [
+                """
+                All the words have to be there, whatever their case and accents are; where nothing has all of them, what has
+                some is shown, and that is said. "several words" stand one behind the other, -word must not be there,
+                title:word, url:word and heading:word look only there, word* is how a word begins, a OR b is one of them,
+                a NEAR b are close to each other.
+                """,
+                """
+                What a prefetch, an update or an import brings is found when it has ended; what it had no time for, and what
+                servers loaded, when larder index has run. Exit status 1 says that nothing was found.
+                """,
+            ], run: SearchCommand.run),
+        CommandEntry(
             name: "list", operands: "[SITE]", operandCount: 0...1,
             summary: "list the URLs that are shown: status, media type, size",
             examples: [
@@ -288,6 +310,17 @@ struct CommandEntry: Sendable {
             summary: "compare everything that is held with its digest",
             examples: ["larder fsck", "larder fsck --repair"],
             options: [.store, .repair, .json, .quiet, .progress], run: FsckCommand.run),
+        CommandEntry(
+            name: "index", operands: "[SITE]", operandCount: 0...1,
+            summary: "make what is held to be found by larder search",
+            examples: ["larder index", "larder index https://example.com/"],
+            options: [.store, .json, .quiet, .progress],
+            notes: [
+                """
+                Only what was not read yet is read. Ctrl-C stops it, and the next one goes on behind that. The index is a file
+                of its own, search.db; when that is deleted or damaged, larder index makes it anew.
+                """
+            ], run: IndexCommand.run),
         CommandEntry(
             name: "check", operands: "MANIFEST|SITE", operandCount: 1...1,
             summary: "compare bundles with digests, or prove that a site is held",
@@ -479,9 +512,9 @@ extension CommandEntry {
             switch self {
             case .first: ["prefetch", "preload", "update", "serve", "open", "status"]
             case .stock: ["login", "logout", "plan", "explain", "misses", "schedule"]
-            case .read: ["list", "show", "cat", "visits", "diff", "rollback", "sites"]
+            case .read: ["search", "list", "show", "cat", "visits", "diff", "rollback", "sites"]
             case .bundles: ["check", "manifest"]
-            case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck"]
+            case .care: ["pin", "unpin", "pins", "gc", "drop", "remove", "fsck", "index"]
             case .archives: ["export", "import"]
             case .proxy: ["proxy", "record", "replay", "ca"]
             case .machines: ["config", "completions", "manual", "demo", "help"]

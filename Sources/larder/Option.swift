@@ -160,7 +160,7 @@ extension Option {
         .render, .browser, .renderTabs, .renderScroll, .renderTime, .renderDeep, .renderDark, .renderScript,
         .renderPictures, .steady, .viewport,
     ]
-    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .maxSize.in(.held)]
+    static let heldOptions: [Option] = [.fetchPolicy, .rule, .allowShrink, .noIndex, .maxSize.in(.held)]
     static let networkOptions: [Option] = [
         .proxy, .resolve, .ipv4, .ipv6, .authorities, .insecure, .allowPrivate,
     ]
@@ -502,7 +502,18 @@ extension Option {
         .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
-    static let importing: [Option] = [.store, .intoSite, .folderAddress, .json, .quiet, .progress]
+    static let importing: [Option] = [.store, .intoSite, .folderAddress, .noIndex.in(.general), .json, .quiet, .progress]
+}
+
+/// What `search` and `index` understand beside what others do.
+extension Option {
+    static let noIndex = Option(
+        name: "--no-index", value: nil, help: "do not make what came to be found by larder search", standard: nil,
+        group: .held)
+    static let inSite = Option(name: "--site", value: "SITE", help: "only this site", standard: "all")
+    static let limit = Option(name: "--limit", value: "N", help: "the most hits", standard: "10")
+
+    static let search: [Option] = [.store, .inSite, .type, .visit, .limit, .json, .quiet]
 }
 
 /// What `check` and `manifest` understand beside what others do.

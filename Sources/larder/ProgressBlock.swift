@@ -286,6 +286,11 @@ struct Screen: Equatable {
         return screen
     }
 
+    /// The terminal behind standard output.
+    static func ofReports() -> Screen {
+        Screen(isTerminal: isatty(STDOUT_FILENO) == 1) { name in getenv(name).map { String(cString: $0) } }
+    }
+
     /// Terminals change their size.
     mutating func measure() {
         var size = winsize()

@@ -16,12 +16,13 @@ import Testing
         "TLS": ["System", "Web", "CTLS"],
         "Crawl": ["System", "Web", "Markup", "Digest", "Codings", "Store", "Fetch", "Bundles"],
         "Reports": ["System", "Web", "Digest", "Store"],
-        "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports"],
+        "Search": ["System", "Web", "Markup", "Store", "Reports"],
+        "Check": ["System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "Crawl", "Reports", "Search"],
         "Archives": ["System", "Web", "Markup", "Digest", "Codings", "Store"],
-        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "CLinux"],
+        "Serve": ["System", "Web", "Markup", "Digest", "Store", "Bundles", "TLS", "Reports", "Search", "CLinux"],
         "LarderKit": [
             "System", "Web", "Markup", "Digest", "Store", "Fetch", "Bundles", "TLS", "Browser", "Crawl", "Reports",
-            "Check", "Archives", "Serve",
+            "Search", "Check", "Archives", "Serve",
         ],
         "larder": ["System", "Web", "Reports", "LarderKit"],
     ]

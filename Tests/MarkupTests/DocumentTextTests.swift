@@ -3,20 +3,87 @@ import Testing
 @testable import Markup
 
 @Suite struct DocumentTextTests {
-    @Test(arguments: [
-        ("<title>T</title><p>One<b>two</b> <p>three", "Onetwo three"), ("a<br>b<div>c</div>d", "a b c d"),
-        ("<script>x<y</script><style>s</style>a<noscript>n</noscript><template><p>t</template>b", "a b"),
-        ("a &lt; b &amp;&nbsp; c&#x41;&eacute;", "a < b & cAé"), ("1 < 2 <3 </ > x", "1 < 2 <3 </ > x"),
-        ("<a title=\"x > y\" href='>'>link</a>", "link"), ("a<!-- > <p>no -->b", "ab"), ("<p", ""), ("<", "<"),
-        ("<script>never ends", ""), ("<a title=\"never ends>x", ""), ("\u{0}a\n\t b", "\u{0}a b"), ("", ""),
-    ])
-    func `the text is what a person reads`(document: String, text: String) {
-        #expect(DocumentText.read(Array(document.utf8).span, charset: nil, limit: 1000) == text)
+    private static func html(_ text: String) -> DocumentText { DocumentText(Array(text.utf8).span, form: "html;utf-8") }
+
+    private static func said(_ document: DocumentText) -> String { String(decoding: document.body, as: UTF8.self) }
+
+    @Test func `a document has a title, a language, a description and blocks`() {
+        let document = Self.html(
+            """
+            <!doctype html><html lang=de><head><title>Ein &amp; Titel</title><meta name=Description content="Worum es geht">
+            <style>p{}</style><script>var hidden = "script"</script></head>
+            <body><p>Ein <b>Satz</b> hier.<p>Noch<br>einer<ul><li>eins<li>zwei</ul><table><tr><td>a<td>b</table>
+            <img src=x alt="ein Bild"><p hidden>fort</p><div style="display: none">fort</div><noscript>fort</noscript></body>
+            """)
+        #expect(document.title == "Ein & Titel")
+        #expect(document.language == "de")
+        #expect(document.description == "Worum es geht")
+        #expect(Self.said(document) == "Ein Satz hier.\nNoch einer\neins\nzwei\na\nb\nein Bild\n")
+        #expect(document.aside.isEmpty)
     }
 
-    @Test func `it is read in the document's encoding, and cut between characters`() {
-        #expect(DocumentText.read([0xE9, 0x20, 0x3C, 0x62, 0x3E, 0xE8].span, charset: "latin1", limit: 9) == "é è")
-        #expect(DocumentText.read(Array("aéé".utf8).span, charset: "utf-8", limit: 4) == "aé")
-        #expect(DocumentText.read(Array("aéé".utf8).span, charset: "utf-8", limit: 3) == "aé")
+    @Test func `navigation, head and foot stand aside`() {
+        let document = Self.html(
+            """
+            <header>Logo</header><nav>Menu</nav><div class="sphinxsidebar x">Side</div><main><header>Own</header>Text</main>
+            <div role=navigation>More</div><footer>Foot</footer>
+            """)
+        #expect(Self.said(document) == "Own\nText\n")
+        #expect(String(decoding: document.aside, as: UTF8.self) == "Logo\nMenu\nSide\nMore\nFoot\n")
+    }
+
+    @Test(arguments: [
+        ("<h1>A</h1>x<h2 id=b>B</h2>y", [("", "A"), ("b", "B")]),
+        ("<section id=s><h2>Sec<a class=headerlink href=#s>¶</a></h2>t</section>", [("s", "Sec")]),
+        ("<a name=old></a><h3>Old</h3>", [("old", "Old")]),
+        ("<h3><a name=in>In</a></h3>", [("in", "In")]),
+        ("<dl><dt id=os.path>os.path<dd>x<dt>no</dl>", [("os.path", "os.path")]),
+        ("<h2 id=open>Open<p>text that is no heading", [("open", "Open")]),
+    ])
+    func `headings are parts that a link can lead to`(text: String, sections: [(String, String)]) {
+        let found = Self.html(text)
+        #expect(found.sections.map(\.anchor) == sections.map(\.0))
+        #expect(found.sections.map(\.title) == sections.map(\.1))
+        for section in found.sections {
+            #expect(found.body[section.start...].starts(with: section.title.utf8.prefix(2)))
+        }
+    }
+
+    @Test func `other character sets, Markdown, feeds and plain text are read`() {
+        #expect(Self.said(DocumentText([0x63, 0x61, 0x66, 0xE9].span, form: "html;windows-1252")) == "café\n")
+        let markdown = DocumentText(
+            markdown: Array("# Title\n\nSome *text* and [a link](http://x/).\n\n## Next Part\nmore".utf8).span)
+        #expect(markdown.title == "Title")
+        #expect(markdown.sections.map(\.anchor) == ["title", "next-part"])
+        #expect(Self.said(markdown) == "Title\nSome text and a link.\nNext Part\nmore\n")
+        let feed = DocumentText(
+            Array(
+                """
+                <rss><channel><title>Feed</title><item><title>One</title><description>&lt;p&gt;Said &amp;amp; done&lt;/p&gt;</description></item>
+                <item><title><![CDATA[Two]]></title></item></channel></rss>
+                """.utf8
+            ).span, form: "feed;utf-8")
+        #expect(feed.title == "Feed")
+        #expect(Self.said(feed) == "One\nSaid & done\nTwo\n")
+        #expect(DocumentText(Array("First line\n\nsecond".utf8).span, form: "plainText;utf-8").title == "First line")
+        #expect(DocumentText(Array("{}".utf8).span, form: "json;utf-8").isEmpty)
+    }
+
+    @Test func `as it came, it is read in its own encoding; a beginning is cut between characters`() {
+        let latin = DocumentText(html: [0xE9, 0x20, 0x3C, 0x62, 0x3E, 0xE8].span, charset: "latin1")
+        #expect(Self.said(latin) == "é è\n")
+        #expect(Self.html("aéé").beginning(atMost: 3) == "aé")
+        #expect(Self.html("aéé").beginning(atMost: 2) == "a")
+    }
+
+    @Test func `hostile documents end soon, and have no more than is taken`() {
+        let nested = Self.html(String(repeating: "<div>", count: 1_000_000) + "deep")
+        #expect(nested.body.count <= DocumentText.mostText)
+        let word = Self.html("<p>" + String(repeating: "w", count: 20_000_000))
+        #expect(word.body.count <= DocumentText.mostText + 2048)
+        let bytes: [UInt8] = Array("<p>a\u{0}b<p>".utf8) + [0xFF, 0xC3, 0x28, 0x00] + Array("<p>end".utf8)
+        #expect(Self.said(DocumentText(bytes.span, form: "html;utf-8")).contains("end"))
+        let sections = Self.html(String(repeating: "<h1>x", count: 50_000))
+        #expect(sections.sections.count <= DocumentText.mostSections)
     }
 }

@@ -23,33 +23,6 @@ enum PageText {
     /// Elements whose content is not shown where scripts run.
     private static let unseen: [StaticString] = ["script", "style", "title", "noscript", "template"]
 
-    /// The tag or comment that begins at a mark, with its name and where what it hides ends; nil where the mark is text.
-    static func tag(at mark: Int, in document: Bytes) -> (end: Int, name: Bytes)? {
-        guard let bytes = document.baseAddress, mark + 1 < document.count else { return nil }
-        let isEnd = bytes[mark + 1] == UInt8(ascii: "/")
-        let start = mark + (isEnd ? 2 : 1)
-        guard start < document.count, bytes[start].isLetter || bytes[start] == UInt8(ascii: "!") else { return nil }
-        var index = start
-        while index < document.count, bytes[index].isLetter || bytes[index].isDigit || "!-".utf8.contains(bytes[index])
-        {
-            index += 1
-        }
-        let name = document.part(start..<index)
-        guard bytes[start] != UInt8(ascii: "!"), !unseen.contains(where: { name.equals($0) }) else {
-            return (end(of: mark, in: document, bytes), name)
-        }
-        // A value in quotes may have what ends tags.
-        while index < document.count, bytes[index] != UInt8(ascii: ">") {
-            let isValue = bytes[index] == UInt8(ascii: "=") && index + 1 < document.count
-            let quote = isValue ? bytes[index + 1] : 0
-            index += 1
-            guard quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") else { continue }
-            let close = bytes.find(quote, from: index + 1, to: document.count)
-            index = close < document.count ? close + 1 : index
-        }
-        return (min(index + 1, document.count), name)
-    }
-
     /// Behind the tag or the comment, and behind the content that nobody sees.
     private static func end(of mark: Int, in document: Bytes, _ bytes: UnsafePointer<UInt8>) -> Int {
         func behind(_ byte: UInt8, _ index: Int) -> Int {

@@ -161,9 +161,12 @@ struct Portal {
     }
 
     /// These pages need nothing but their style, and nobody but themselves gets at them.
-    private var fields: [(name: String, value: String)] {
+    private var fields: [(name: String, value: String)] { fields(hasScript: false) }
+
+    private func fields(hasScript: Bool) -> [(name: String, value: String)] {
+        let scripts = hasScript ? " script-src 'self'; connect-src 'self';" : ""
         let policy =
-            "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+            "default-src 'none';\(scripts) style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
         return [
             ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "same-origin"), ("Cross-Origin-Resource-Policy", "same-origin"),
@@ -178,7 +181,8 @@ struct Portal {
             layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target,
             jsonAddress: "\(target)\(separator)format=json")
         return Answer(
-            status: page.status, fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields,
+            status: page.status,
+            fields: [("Content-Type", "text/html; charset=utf-8")] + pageFields(hasScript: page.hasScript),
             body: PortalFrame.html(page, context))
     }
 
@@ -186,12 +190,12 @@ struct Portal {
         let context = PortalContext(
             layout: layout, links: links, hasProxy: traffic != nil, now: now(), address: target, jsonAddress: target)
         return Answer(
-            status: page.status, fields: [("Content-Type", "application/json")] + pageFields,
+            status: page.status, fields: [("Content-Type", "application/json")] + pageFields(hasScript: false),
             body: Array("\(page.members(context).text())\n".utf8))
     }
 
-    private var pageFields: [(name: String, value: String)] {
-        [("Cache-Control", "no-store"), ("Vary", "Accept")] + fields
+    private func pageFields(hasScript: Bool) -> [(name: String, value: String)] {
+        [("Cache-Control", "no-store"), ("Vary", "Accept")] + fields(hasScript: hasScript)
     }
 
     /// Style and icon; nil for all else.
@@ -199,6 +203,7 @@ struct Portal {
         let (type, text): (String, String)
         switch target {
         case PortalStyle.path: (type, text) = ("text/css; charset=utf-8", PortalStyle.text)
+        case SearchScript.path: (type, text) = ("text/javascript; charset=utf-8", SearchScript.text)
         case PortalIcon.path: (type, text) = ("image/svg+xml", PortalIcon.text)
         default: return nil
         }
@@ -282,6 +287,8 @@ enum PortalLimits {
     static let lines = 50
     /// Pages whose pictures stand side by side.
     static let pictures = 12
+    /// Hits of a search.
+    static let hits = 20
     /// URLs that are looked through to fill a folder's list, and how many at once: fewer when half of them
     /// are used up.
     static let walkedURLs = 8_192

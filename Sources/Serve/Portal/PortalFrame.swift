@@ -30,6 +30,7 @@ enum PortalFrame {
         html.element("title", text: page.title == "Larder" ? "Larder" : "\(Wording.cut(page.title)) · Larder")
         if let seconds = page.refresh { html.void("meta", ["http-equiv": "refresh", "content": "\(seconds)"]) }
         html.void("link", ["rel": "stylesheet", "href": PortalStyle.path])
+        if page.hasScript { html.element("script", ["src": SearchScript.path, "defer": ""]) { _ in } }
         html.void("link", ["rel": "icon", "type": "image/svg+xml", "href": PortalIcon.path])
     }
 
@@ -95,6 +96,8 @@ protocol PortalPage {
     var section: PortalSection { get }
     /// After how many seconds a browser loads it again; nil for never.
     var refresh: Int? { get }
+    /// Its script helps where scripts run; without, the page does the same.
+    var hasScript: Bool { get }
     /// What stands above it, from the home page down.
     func trail(_ context: PortalContext) -> [(text: String, address: String)]
     /// Below the heading, which is the title.
@@ -106,6 +109,7 @@ protocol PortalPage {
 extension PortalPage {
     var status: Int { 200 }
     var refresh: Int? { nil }
+    var hasScript: Bool { false }
     func trail(_ context: PortalContext) -> [(text: String, address: String)] { [] }
 }
 

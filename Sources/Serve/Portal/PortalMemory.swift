@@ -1,4 +1,5 @@
 internal import Reports
+internal import Search
 internal import Store
 
 /// What the portal has counted, for as long as the store stays as it is. It belongs to one thread, as its
@@ -10,6 +11,7 @@ final class PortalMemory {
     private var tallies: [Int64: VisitTally] = [:]
     private var types: [Int64: [TypeTally]] = [:]
     private var needs: [Int64: SiteNeeds] = [:]
+    private var searcher: Searcher?
     private let walk: SiteNeeds.Walk?
 
     init(walk: SiteNeeds.Walk? = nil) { self.walk = walk }
@@ -18,6 +20,7 @@ final class PortalMemory {
     func look(at reader: StoreReader) throws(StoreError) {
         let version = try reader.dataVersion()
         guard reader !== self.reader || version != self.version else { return }
+        if reader !== self.reader { searcher = nil }
         self.reader = reader
         self.version = version
         sites = nil
@@ -31,6 +34,13 @@ final class PortalMemory {
         let found = try reader.sites()
         sites = found
         return found
+    }
+
+    func searcher(_ reader: StoreReader) -> Searcher {
+        if let searcher { return searcher }
+        let made = Searcher(reader)
+        searcher = made
+        return made
     }
 
     func tally(ofVisit visit: Int64, _ reader: StoreReader) throws(StoreError) -> VisitTally {

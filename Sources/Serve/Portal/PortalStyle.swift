@@ -110,6 +110,9 @@ enum PortalStyle {
         .entry { display: grid; grid-template-columns: minmax(0, 1fr) max-content; column-gap: 1.5rem; }
         .entry > * { grid-column: 1; justify-self: start; }
         .entry > .soft { grid-column: 2; grid-row: 1; justify-self: end; text-align: right; padding-top: .1rem; }
+        .hits .part::before { content: " \\B7  "; color: var(--soft); }
+        .hits .snippet { margin: .15rem 0; max-width: none; }
+        .hits mark { background: var(--tint); color: inherit; font-weight: 600; }
         .links { list-style: none; margin: .4rem 0 1rem; padding: 0; columns: 24rem; column-gap: 2rem; }
         .links li { break-inside: avoid; padding: .18rem 0; }
         .next { margin: 1rem 0; }

@@ -21,7 +21,7 @@ struct ScriptsPage: PortalPage {
         let start: BodyPlace =
             switch place {
             case .titles(let place): place
-            case .addresses, nil: .start
+            case .addresses, .hits, nil: .start
             }
         let listed = try reader.find(
             .format("javaScript"), site: nil, after: start, bodyCount: PortalLimits.searchedBodies,

@@ -1,19 +1,26 @@
 internal import Reports
+internal import Search
 internal import Store
 internal import Web
 
-/// What has some words in its title, then what has them in its address.
+/// What has some words in its text, the best first; where nothing was indexed, and for addresses, what has them in its title,
+/// then in its address.
 struct SearchPage: PortalPage {
     let words: String
     /// Nil for a search over all.
     let site: Site?
     let names: [Int64: String]
+    /// What the index found; nil where it was not asked, or found nothing.
+    let report: SearchReport?
+    /// What is wrong with the question.
+    let mistake: String?
     let entries: [HeldEntry]
     /// Nil when all was looked through.
     let next: SearchPlace?
     /// It goes on with one that was begun.
     let isContinued: Bool
     let section = PortalSection.search
+    let hasScript = true
 
     init(
         _ words: String, in site: Site?, from place: SearchPlace?, _ reader: StoreReader,
@@ -24,10 +31,44 @@ struct SearchPage: PortalPage {
         names = Dictionary(uniqueKeysWithValues: try memory.sites(reader).map { ($0.id, $0.name) })
         isContinued = place != nil
         guard !self.words.isEmpty else {
-            (entries, next) = ([], nil)
+            (report, mistake, entries, next) = (nil, nil, [], nil)
+            return
+        }
+        var answer: SearchReport?
+        var mistake: String?
+        if WebURL(self.words)?.isHTTP != true, place?.isOfIndex ?? true {
+            do throws(QuestionMistake) {
+                let question = try SearchQuestion(self.words)
+                answer = try Self.ask(question, site, place, memory.searcher(reader))
+            } catch {
+                mistake = error.description
+            }
+        }
+        self.mistake = mistake
+        report = answer
+        if let answer, !answer.hits.isEmpty || place != nil {
+            entries = []
+            next = answer.hasMore ? .hits((place?.offset ?? 0) + answer.hits.count) : nil
             return
         }
         (entries, next) = try Self.find(self.words, site?.id, from: place ?? .start, reader)
+    }
+
+    /// Nil where nothing was indexed.
+    private static func ask(
+        _ question: SearchQuestion, _ site: Site?, _ place: SearchPlace?, _ searcher: Searcher
+    ) throws(QuestionMistake) -> SearchReport? {
+        var options = SearchOptions()
+        options.site = site?.name
+        options.limit = PortalLimits.hits
+        options.offset = place?.offset ?? 0
+        do throws(StoreError) {
+            guard try searcher.isReady else { return nil }
+            return try searcher.search(question, options)
+        } catch {
+            // The store itself is looked through instead.
+            return nil
+        }
     }
 
     private static func find(
@@ -38,6 +79,7 @@ struct SearchPage: PortalPage {
         switch place {
         case .addresses(let place):
             start = place
+        case .hits: start = ""
         case .titles(let place):
             let found = try reader.find(
                 .title(words), site: site, after: place, bodyCount: PortalLimits.searchedBodies,
@@ -84,8 +126,16 @@ struct SearchPage: PortalPage {
         let label =
             site == nil ? "Words in a title or an address" : "Words in a title or an address of this site"
         html.searchForm(action, label: label, words: words)
+        html.element("div", ["id": "found", "data-search": action]) { writeFound(to: &$0, context) }
+        if site != nil {
+            html.element("p") { $0.link(context.links.search(words, in: nil), text: "Search all sites") }
+        }
+    }
+
+    private func writeFound(to html: inout HTMLWriter, _ context: PortalContext) {
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: outcome)
+        if let report { writeHits(report, to: &html, context) }
         if !entries.isEmpty {
             html.element("h2", ["class": "hidden"], text: "Results")
             html.element("ul", ["class": "list"]) { html in
@@ -98,12 +148,52 @@ struct SearchPage: PortalPage {
             let address = context.links.search(words, in: site?.id, after: next.text)
             html.next(address, entries.count < PortalLimits.lines ? "Look further" : "More results")
         }
-        if site != nil {
-            html.element("p") { $0.link(context.links.search(words, in: nil), text: "Search all sites") }
+    }
+
+    private func writeHits(_ report: SearchReport, to html: inout HTMLWriter, _ context: PortalContext) {
+        for proposal in report.proposals {
+            html.element("p") { html in
+                html.text("Did you mean ")
+                html.link(context.links.search(proposal, in: site?.id), text: proposal)
+                html.text("?")
+            }
+        }
+        guard !report.hits.isEmpty else { return }
+        html.element("h2", ["class": "hidden"], text: "Results")
+        html.element("ol", ["class": "list hits"]) { html in
+            for hit in report.hits {
+                html.element("li") { html in
+                    let title = hit.title.isEmpty ? hit.url : hit.title
+                    html.link(address(of: hit, context), ["class": "name"]) { $0.foreign(Wording.cut(title)) }
+                    if !hit.heading.isEmpty, hit.heading != hit.title {
+                        html.element("span", ["class": "part"]) { $0.foreign(Wording.cut(hit.heading)) }
+                    }
+                    html.element("p", ["class": "snippet"]) { html in
+                        html.element("bdi") { html in
+                            for part in hit.snippet.parts {
+                                if part.isMarked { html.element("mark", text: part.text) } else { html.text(part.text) }
+                            }
+                        }
+                    }
+                    html.link(context.links.details(hit.url), ["class": "url soft"]) { $0.address(hit.url) }
+                    if site == nil, names.count > 1 { html.element("span", ["class": "soft"]) { $0.foreign(hit.site) } }
+                }
+            }
         }
     }
 
+    /// Where the page is shown, at the part that has the words.
+    private func address(of hit: SearchReport.Hit, _ context: PortalContext) -> String {
+        context.mirrored(hit.address) ?? context.links.details(hit.url)
+    }
+
     private var outcome: String {
+        if let mistake { return mistake.prefix(1).uppercased() + mistake.dropFirst() + "." }
+        if let report, !report.hits.isEmpty {
+            let number = Wording.count(report.hits.count, "result")
+            if report.isRelaxed { return "Nothing has all of these words. \(number) with some of them." }
+            return report.hasMore ? "The best \(number)." : "\(number)."
+        }
         let number = Wording.count(entries.count, "result")
         switch (entries.isEmpty, next == nil) {
         case (true, true): return isContinued ? "Nothing more was found." : "Nothing was found."
@@ -115,14 +205,19 @@ struct SearchPage: PortalPage {
 
     func members(_ context: PortalContext) -> JSONMembers {
         [
-            "words": words, "site": site?.name, "results": entries.map { $0.members(context) },
+            "words": words, "site": site?.name, "outcome": words.isEmpty ? "" : outcome,
+            "hits": (report?.hits ?? []).map { hit -> JSONMembers in
+                hit.members + ["address": address(of: hit, context)]
+            },
+            "proposals": report?.proposals ?? [], "results": entries.map { $0.members(context) },
             "after": next?.text,
         ]
     }
 }
 
-/// Where a search is to be gone on with: first through titles, then through addresses.
+/// Where a search is to be gone on with: behind so many hits of the index; else first through titles, then through addresses.
 enum SearchPlace: Equatable {
+    case hits(Int)
     case titles(BodyPlace)
     case addresses(String)
 
@@ -134,6 +229,10 @@ enum SearchPlace: Equatable {
             self = .addresses(String(rest))
             return
         }
+        if text.hasPrefix("h."), let offset = Int(rest), (0...Self.mostHits).contains(offset) {
+            self = .hits(offset)
+            return
+        }
         let numbers = rest.split(separator: ".").compactMap { Int64($0) }
         guard text.hasPrefix("t."), numbers.count == 2, numbers.allSatisfy({ $0 >= 0 && $0 < Int64.max / 2 })
         else {
@@ -142,8 +241,15 @@ enum SearchPlace: Equatable {
         self = .titles(BodyPlace(body: numbers[0], url: numbers[1]))
     }
 
+    /// Nobody reads more, and each further one takes longer.
+    private static let mostHits = 1000
+
+    var isOfIndex: Bool { if case .hits = self { true } else { false } }
+    var offset: Int { if case .hits(let offset) = self { offset } else { 0 } }
+
     var text: String {
         switch self {
+        case .hits(let offset): "h.\(offset)"
         case .titles(let place): "t.\(place.body).\(place.url)"
         case .addresses(let place): "a.\(place)"
         }

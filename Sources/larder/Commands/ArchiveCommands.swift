@@ -87,6 +87,15 @@ enum ImportCommand {
                 try await larder.takeIn(paths, into: site, at: base, progress: progress)
             }
             terminal.report(arguments.has(.json) ? report.json : text(of: report, arguments))
+            if report.isPublished, !arguments.has(.noIndex) {
+                let site = report.site
+                let watch = try Watch(arguments, terminal)
+                let progress = watch.progress("Reading pages")
+                let found = try await watch.during(again: arguments.command("index")) {
+                    try await larder.index(site, progress: progress)
+                }
+                terminal.note(IndexCommand.text(of: found))
+            }
             return report.isComplete ? .done : .incomplete
         }
     }

@@ -209,9 +209,22 @@ enum PrefetchSummary {
             if missing.contains(where: { !$0.isGone }) || !kept.isEmpty {
                 lines.append("To try again what failed: \(arguments.command("update", [report.site]))")
             }
+            lines += indexing(report, arguments)
             lines.append("To look at it: \(arguments.command("serve"))")
         }
         return lines.joined(separator: "\n")
+    }
+
+    /// What can be found by its words by now, where that is not all.
+    private static func indexing(_ report: PrefetchReport, _ arguments: Arguments) -> [String] {
+        guard let indexing = report.indexing else { return [] }
+        let index = arguments.command("index")
+        if let failure = indexing.failure {
+            return ["  its words cannot be searched: \(failure); to try again: \(index)"]
+        }
+        guard indexing.left > 0 else { return [] }
+        let left = Wording.count(indexing.left, "page")
+        return ["There was no time to read the words of \(left); to have them found: \(index)"]
     }
 
     /// Nothing where no page had a reason.

@@ -1,0 +1,57 @@
+/// Text as it comes in pieces, written a line for each block, with one space where there is any.
+struct BlockLines {
+    private(set) var bytes: [UInt8] = []
+    /// What was said last was a space, or nothing yet.
+    private var isSpaced = true
+    private var isNewLine = true
+    private let most: Int
+
+    init(atMost most: Int) { self.most = most }
+
+    var isFull: Bool { bytes.count >= most }
+
+    /// Appends a piece of a line. In text that keeps its lines, those end blocks.
+    mutating func append(_ piece: UnsafeBufferPointer<UInt8>, keepsLines: Bool = false) {
+        guard !isFull else { return }
+        bytes.reserveCapacity(bytes.count + piece.count)
+        for byte in piece {
+            if byte.isSpace || byte == 0 {
+                if keepsLines, byte == 0x0A { breakLine() } else { space() }
+            } else {
+                bytes.append(byte)
+                (isSpaced, isNewLine) = (false, false)
+            }
+        }
+    }
+
+    mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append($0) }
+    }
+
+    mutating func space() {
+        guard !isSpaced else { return }
+        bytes.append(UInt8(ascii: " "))
+        isSpaced = true
+    }
+
+    mutating func breakLine() {
+        guard !isNewLine else { return }
+        if bytes.last == UInt8(ascii: " ") { bytes.removeLast() }
+        bytes.append(UInt8(ascii: "\n"))
+        (isSpaced, isNewLine) = (true, true)
+    }
+
+    /// Where the next block begins.
+    mutating func begin() -> Int {
+        breakLine()
+        return bytes.count
+    }
+
+    /// All of it as one line.
+    var line: String {
+        var line = String(decoding: bytes, as: UTF8.self)
+        while let last = line.utf8.last, last <= 0x20 { line.unicodeScalars.removeLast() }
+        return line.replacing("\n", with: " ")
+    }
+}

@@ -1,0 +1,363 @@
+internal import CXML2
+internal import Glibc
+
+/// Reads the text of an HTML document by libxml2's parser: what its blocks say, under which heading, and where a
+/// link leads to that. Scripts, styles and what is hidden say nothing.
+final class HTMLTextReader {
+    /// An element that has begun and not ended.
+    private struct Open {
+        let element: HTMLTextElement
+        var isHidden = false
+        var isAside = false
+        /// That of the element, until a section has it.
+        var anchor: String?
+    }
+
+    private var document = DocumentText()
+    private var body = BlockLines(atMost: DocumentText.mostText)
+    private var aside = BlockLines(atMost: DocumentText.mostText / 4)
+    private var open: [Open] = []
+    /// Those that are nested deeper than anybody would.
+    private var deeper = 0
+    private var hidden = 0
+    private var asides = 0
+    private var mains = 0
+    private var preformatted = 0
+    private var title: BlockLines?
+    private var heading: (words: BlockLines, start: Int, anchor: String)?
+    /// That of an element since which nothing was said.
+    private var lastAnchor: String?
+
+    private static let deepest = 4096
+    /// So many elements around a heading may have the anchor that leads there.
+    private static let nearest = 3
+
+    private static let setUp: Void = xmlInitParser()
+
+    private init() {
+        Self.setUp
+    }
+
+    /// - Parameter text: UTF-8.
+    static func read(_ text: [UInt8]) -> DocumentText {
+        let reader = HTMLTextReader()
+        reader.parse(text)
+        return reader.finished()
+    }
+
+    private func parse(_ text: [UInt8]) {
+        guard !text.isEmpty, text.count <= Int(Int32.max) else { return }
+        text.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress?.assumingMemoryBound(to: CChar.self),
+                let parser = htmlCreateMemoryParserCtxt(start, Int32(bytes.count))
+            else { return }
+            defer { htmlFreeParserCtxt(parser) }
+            let options =
+                HTML_PARSE_RECOVER.rawValue | HTML_PARSE_NONET.rawValue | HTML_PARSE_NOERROR.rawValue
+                | HTML_PARSE_NOWARNING.rawValue | HTML_PARSE_IGNORE_ENC.rawValue
+            _ = htmlCtxtUseOptions(parser, Int32(options))
+            guard xmlSwitchEncoding(parser, XML_CHAR_ENCODING_UTF8) == 0, let handler = parser.pointee.sax else {
+                return
+            }
+            handler.pointee = Self.makeHandler()
+            parser.pointee.userData = Unmanaged.passUnretained(self).toOpaque()
+            // What it thinks of the document is no matter here.
+            _ = htmlParseDocument(parser)
+        }
+    }
+
+    /// What libxml2 lends is its own, and gone afterwards.
+    private static func makeHandler() -> xmlSAXHandler {
+        var handler = xmlSAXHandler()
+        handler.startElement = { context, name, attributes in
+            guard let context, let name else { return }
+            HTMLTextReader.reader(context).began(HTMLTextElement(name), HTMLTextAttributes(attributes))
+        }
+        handler.endElement = { context, name in
+            guard let context, let name else { return }
+            HTMLTextReader.reader(context).ended(HTMLTextElement(name))
+        }
+        handler.characters = { context, bytes, count in
+            guard let context, let bytes, count > 0 else { return }
+            HTMLTextReader.reader(context).said(UnsafeBufferPointer(start: bytes, count: Int(count)))
+        }
+        // The raw text of scripts and styles comes as `cdataBlock`, which nobody hears.
+        handler.ignorableWhitespace = handler.characters
+        return handler
+    }
+
+    private static func reader(_ context: UnsafeMutableRawPointer) -> HTMLTextReader {
+        Unmanaged<HTMLTextReader>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    // MARK: - Elements
+
+    private func began(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) {
+        guard open.count < Self.deepest else {
+            deeper += 1
+            return
+        }
+        var next = Open(element: element)
+        let facts = attributes.facts
+        next.isHidden = element.isUnseen || facts.isHidden
+        next.isAside =
+            facts.isAside || element == .nav || element == .aside
+            || (element == .header || element == .footer) && mains == 0
+        if element == .main || element == .article { mains += 1 }
+        if next.isHidden { hidden += 1 }
+        if next.isAside, hidden == 0 { aside.breakLine() }
+        if next.isAside { asides += 1 }
+        defer { open.append(next) }
+        switch element {
+        case .html where document.language.isEmpty:
+            document.language = attributes.text("lang") ?? attributes.text("xml:lang") ?? ""
+        case .meta: readMeta(attributes)
+        case .title where document.title.isEmpty && hidden == 0:
+            title = BlockLines(atMost: 4 * DocumentText.longestTitle)
+        default: break
+        }
+        guard hidden == 0 else { return }
+        // A heading that nobody ended has no paragraphs.
+        if element.isBlock || element == .cell, heading != nil { endHeading() }
+        if element.isBlock {
+            breakLine()
+        } else if element == .br {
+            if preformatted > 0 { breakLine() } else { space() }
+        }
+        if element == .cell { breakLine() }
+        if element == .pre { preformatted += 1 }
+        if element == .img, let words = attributes.text("alt"), !words.isEmpty {
+            space()
+            var words = words
+            words.withUTF8 { said($0) }
+            space()
+        }
+        next.anchor = anchor(element, attributes)
+        if element.isHeading || element == .dt && next.anchor != nil { beginHeading(&next) }
+    }
+
+    private func anchor(_ element: HTMLTextElement, _ attributes: HTMLTextAttributes) -> String? {
+        guard asides == 0 else { return nil }
+        guard let anchor = attributes.text("id") ?? (element == .a ? attributes.text("name") : nil), !anchor.isEmpty,
+            anchor.utf8.count <= DocumentText.longestAnchor
+        else { return nil }
+        if let heading, heading.anchor.isEmpty {
+            self.heading?.anchor = anchor
+        } else {
+            lastAnchor = anchor
+        }
+        return anchor
+    }
+
+    private func beginHeading(_ next: inout Open) {
+        guard asides == 0 else { return }
+        endHeading()
+        var anchor = next.anchor ?? lastAnchor
+        next.anchor = nil
+        if anchor == nil {
+            for place in open.indices.reversed().prefix(Self.nearest) where open[place].anchor != nil {
+                anchor = open[place].anchor
+                open[place].anchor = nil
+                break
+            }
+        }
+        lastAnchor = nil
+        heading = (BlockLines(atMost: 4 * DocumentText.longestTitle), body.begin(), anchor ?? "")
+    }
+
+    private func endHeading() {
+        guard let heading else { return }
+        self.heading = nil
+        let words = heading.words.line
+        if !words.isEmpty { document.addSection(heading.start, anchor: heading.anchor, title: words) }
+    }
+
+    private func ended(_ element: HTMLTextElement) {
+        if deeper > 0 {
+            deeper -= 1
+            return
+        }
+        // libxml2 ends what it began, in order.
+        guard let last = open.popLast() else { return }
+        if last.isHidden { hidden -= 1 }
+        if last.isAside {
+            asides -= 1
+            aside.breakLine()
+        }
+        if last.element == .main || last.element == .article { mains -= 1 }
+        if last.element == .title, let words = title {
+            document.title = DocumentText.cut(words.line)
+            title = nil
+        }
+        guard hidden == 0, !last.isHidden else { return }
+        if last.element == .pre { preformatted -= 1 }
+        if last.element.isHeading || last.element == .dt { endHeading() }
+        if last.element.isBlock || last.element == .cell { breakLine() }
+    }
+
+    private func readMeta(_ attributes: HTMLTextAttributes) {
+        guard document.description.isEmpty, let name = attributes.text("name") ?? attributes.text("property"),
+            ["description", "og:description"].contains(name.lowercased()), let words = attributes.text("content")
+        else { return }
+        var lines = BlockLines(atMost: 4 * DocumentText.longestTitle)
+        lines.append(words)
+        document.description = DocumentText.cut(lines.line)
+    }
+
+    // MARK: - Text
+
+    private func said(_ bytes: Bytes) {
+        if title != nil { title?.append(bytes) }
+        guard hidden == 0, title == nil else { return }
+        guard asides == 0 else { return aside.append(bytes, keepsLines: preformatted > 0) }
+        body.append(bytes, keepsLines: preformatted > 0)
+        if heading != nil {
+            heading?.words.append(bytes)
+        } else if lastAnchor != nil, bytes.contains(where: { !$0.isSpace }) {
+            lastAnchor = nil
+        }
+    }
+
+    private func breakLine() {
+        if asides > 0 { aside.breakLine() } else { body.breakLine() }
+        heading?.words.space()
+    }
+
+    private func space() {
+        if asides > 0 { aside.space() } else { body.space() }
+        heading?.words.space()
+    }
+
+    private func finished() -> DocumentText {
+        endHeading()
+        body.breakLine()
+        aside.breakLine()
+        document.body = body.bytes
+        document.aside = aside.bytes
+        if document.title.isEmpty { document.title = document.sections.first?.title ?? "" }
+        return document
+    }
+}
+
+/// What an element means to a text.
+enum HTMLTextElement: UInt8 {
+    case inline, block, unseen, heading
+    case html, meta, title, nav, aside, header, footer, main, article, a, br, cell, dt, img, pre
+
+    init(_ name: UnsafePointer<UInt8>) {
+        // The first eight letters tell them apart.
+        var key: UInt64 = 0
+        var index = 0
+        while index < 8, name[index] != 0 {
+            key = key << 8 | UInt64(name[index])
+            index += 1
+        }
+        self = Self.byName[key] ?? .inline
+    }
+
+    var isUnseen: Bool { self == .unseen }
+    var isHeading: Bool { self == .heading }
+
+    /// It stands on lines of its own.
+    var isBlock: Bool {
+        switch self {
+        case .block, .heading, .nav, .aside, .header, .footer, .main, .article, .dt, .pre: true
+        case .inline, .unseen, .html, .meta, .title, .a, .br, .cell, .img: false
+        }
+    }
+
+    private static let byName: [UInt64: HTMLTextElement] = {
+        var names: [UInt64: HTMLTextElement] = [:]
+        func add(_ element: HTMLTextElement, _ list: String) {
+            for name in list.split(separator: " ") {
+                names[name.utf8.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }] = element
+            }
+        }
+        add(
+            .block,
+            """
+            address blockquote body caption center dd details dialog dir div dl fieldset figcaption figure form hgroup hr
+            legend li menu ol optgroup p search section summary table tbody tfoot thead tr ul
+            """.replacing("\n", with: " "))
+        add(.unseen, "script style template noscript iframe object canvas audio video svg select datalist textarea")
+        add(.heading, "h1 h2 h3 h4 h5 h6")
+        for element in [.html, .meta, .title, .nav, .aside, .header, .footer, .main, .article] as [HTMLTextElement] {
+            add(element, "\(element)")
+        }
+        for element in [.a, .br, .dt, .img, .pre] as [HTMLTextElement] { add(element, "\(element)") }
+        add(.cell, "td th")
+        return names
+    }()
+}
+
+/// The attributes of an element, as libxml2 lends them.
+struct HTMLTextAttributes {
+    private let pairs: UnsafeMutablePointer<UnsafePointer<UInt8>?>?
+
+    init(_ pairs: UnsafeMutablePointer<UnsafePointer<UInt8>?>?) { self.pairs = pairs }
+
+    private func value(_ name: String) -> UnsafePointer<UInt8>? {
+        guard var pair = pairs else { return nil }
+        while let own = pair[0] {
+            if strcmp(UnsafeRawPointer(own).assumingMemoryBound(to: CChar.self), name) == 0 { return pair[1] }
+            pair += 2
+        }
+        return nil
+    }
+
+    /// Nil where there is no such attribute, or it has no value.
+    func text(_ name: String) -> String? {
+        value(name).map { String(cString: $0) }
+    }
+
+    /// Whether the element is hidden, or stands beside the document's own text.
+    var facts: (isHidden: Bool, isAside: Bool) {
+        guard var pair = pairs else { return (false, false) }
+        var (isHidden, isAside) = (false, false)
+        while let name = pair[0] {
+            let value = pair[1]
+            pair += 2
+            let length = strlen(UnsafeRawPointer(name).assumingMemoryBound(to: CChar.self))
+            let own = Bytes(start: name, count: length)
+            switch length {
+            case 4 where own.equals("role"):
+                isAside = isAside || Self.tokens(value).contains { Self.isIn($0, Self.roles) }
+            case 5 where own.equals("class"):
+                for token in Self.tokens(value) {
+                    isAside = isAside || Self.isIn(token, Self.asides)
+                    isHidden = isHidden || Self.isIn(token, Self.unsaid)
+                }
+            case 5 where own.equals("style"):
+                if let value {
+                    let style = String(cString: value).lowercased().replacing(" ", with: "")
+                    isHidden = isHidden || style.contains("display:none") || style.contains("visibility:hidden")
+                }
+            case 6 where own.equals("hidden"): isHidden = true
+            case 11 where own.equals("aria-hidden"):
+                isHidden = isHidden || Self.tokens(value).contains { $0.equals("true") }
+            default: break
+            }
+        }
+        return (isHidden, isAside)
+    }
+
+    private static let roles: [StaticString] = [
+        "navigation", "banner", "contentinfo", "search", "complementary", "menu", "menubar",
+    ]
+    /// Classes by which generators and templates name what stands around a text.
+    private static let asides: [StaticString] = [
+        "sidebar", "sphinxsidebar", "navbar", "toc", "breadcrumb", "breadcrumbs", "footer", "related", "nav",
+        "navigation", "menu",
+    ]
+    /// Signs that lead to a heading and say nothing.
+    private static let unsaid: [StaticString] = ["headerlink", "anchor", "anchorjs-link", "src", "srclink"]
+
+    private static func isIn(_ token: Bytes, _ names: [StaticString]) -> Bool { names.contains { token.equals($0) } }
+
+    private static func tokens(_ value: UnsafePointer<UInt8>?) -> [Bytes] {
+        guard let value else { return [] }
+        let length = strlen(UnsafeRawPointer(value).assumingMemoryBound(to: CChar.self))
+        let all = Bytes(start: value, count: min(length, 512))
+        return all.split(whereSeparator: { $0.isSpace }).map { Bytes(rebasing: $0) }
+    }
+}

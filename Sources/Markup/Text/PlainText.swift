@@ -1,0 +1,75 @@
+/// Text without markup, or with as little as Markdown has.
+enum PlainText {
+    static func read(_ text: [UInt8]) -> DocumentText {
+        var document = DocumentText()
+        var lines = BlockLines(atMost: DocumentText.mostText)
+        text.withUnsafeBufferPointer { lines.append($0, keepsLines: true) }
+        lines.breakLine()
+        document.body = lines.bytes
+        document.title = DocumentText.cut(firstLine(document.body))
+        return document
+    }
+
+    /// Headings become sections, as the usual programs name them; what marks words and links is left out.
+    static func readMarkdown(_ text: [UInt8]) -> DocumentText {
+        var document = DocumentText()
+        var lines = BlockLines(atMost: DocumentText.mostText)
+        var isCode = false
+        for line in text.split(separator: UInt8(ascii: "\n")) where !lines.isFull {
+            if line.starts(with: "```".utf8) || line.starts(with: "~~~".utf8) {
+                isCode.toggle()
+                continue
+            }
+            let level = isCode ? 0 : line.prefix { $0 == UInt8(ascii: "#") }.count
+            let start = lines.begin()
+            var own = BlockLines(atMost: DocumentText.mostText)
+            let said = isCode ? Array(line) : unmarked(line.dropFirst((1...6).contains(level) ? level : 0))
+            said.withUnsafeBufferPointer { own.append($0) }
+            lines.append(own.line)
+            if (1...6).contains(level) {
+                document.addSection(start, anchor: slug(own.line), title: own.line)
+                if document.title.isEmpty { document.title = DocumentText.cut(own.line) }
+            }
+        }
+        lines.breakLine()
+        document.body = lines.bytes
+        if document.title.isEmpty { document.title = DocumentText.cut(firstLine(document.body)) }
+        return document
+    }
+
+    /// `[words](address)` becomes its words; asterisks and backquotes go.
+    private static func unmarked(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var index = line.startIndex
+        while index < line.endIndex {
+            let byte = line[index]
+            if byte == UInt8(ascii: "]"), index + 1 < line.endIndex, line[index + 1] == UInt8(ascii: "("),
+                let end = line[index...].firstIndex(of: UInt8(ascii: ")"))
+            {
+                index = end
+            } else if !"*`[]".utf8.contains(byte) {
+                bytes.append(byte)
+            }
+            index += 1
+        }
+        return bytes
+    }
+
+    private static func slug(_ title: String) -> String {
+        var bytes: [UInt8] = []
+        for byte in title.utf8 {
+            switch byte {
+            case 0x41...0x5A: bytes.append(byte | 0x20)
+            case 0x61...0x7A, 0x30...0x39, 0x5F, 0x80...: bytes.append(byte)
+            case 0x20, 0x2D: bytes.append(0x2D)
+            default: break
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func firstLine(_ body: [UInt8]) -> String {
+        let line = body.prefix(2 * DocumentText.longestTitle).prefix { $0 != UInt8(ascii: "\n") }
+        return String(decoding: line, as: UTF8.self)
+    }
+}

@@ -1,0 +1,98 @@
+/// Searches while somebody types, by the JSON of the search page itself. Without it the form does the same.
+enum SearchScript {
+    /// Its name changes with its content, so that browsers may keep it for ever.
+    static let path: String = {
+        // FNV-1a.
+        let hash = text.utf8.reduce(0x811c_9dc5 as UInt32) { ($0 ^ UInt32($1)) &* 0x0100_0193 }
+        return "/-/search-\(String(hash, radix: 36)).js"
+    }()
+
+    /// What comes from pages only ever becomes text, or an address of http or of this portal.
+    static let text = """
+        "use strict";
+        (() => {
+          const place = document.getElementById("found");
+          const field = document.querySelector("form.find input[name=q]");
+          if (!place || !field) return;
+          let timer = 0, running = null, asked = field.value.trim();
+          const make = (name, text, type) => {
+            const element = document.createElement(name);
+            if (text) element.textContent = text;
+            if (type) element.className = type;
+            return element;
+          };
+          const link = (address, text, type) => {
+            const element = make("a", text, type);
+            const url = new URL(address, location.href);
+            if (url.protocol === "http:" || url.protocol === "https:") element.href = url.href;
+            return element;
+          };
+          const hit = (found) => {
+            const item = make("li");
+            item.append(link(found.address, found.title || found.url, "name"));
+            if (found.heading && found.heading !== found.title) item.append(make("span", found.heading, "part"));
+            const snippet = make("p", "", "snippet"), words = make("bdi");
+            for (const part of found.snippet) words.append(part.marked ? make("mark", part.text) : part.text);
+            snippet.append(words);
+            item.append(snippet, make("span", found.url, "url soft"));
+            return item;
+          };
+          const entry = (found) => {
+            const item = make("li");
+            item.append(link("/-/page?url=" + encodeURIComponent(found.url), found.title || found.url, "name"));
+            item.append(make("span", found.url, "url soft"));
+            return item;
+          };
+          const show = (answer) => {
+            const status = make("p", answer.outcome);
+            status.setAttribute("role", "status");
+            const list = make("ol", "", "list hits");
+            list.append(...answer.hits.map(hit), ...answer.results.map(entry));
+            const proposals = answer.proposals.map((words) => {
+              const line = make("p", "Did you mean ");
+              line.append(link(place.dataset.search + "?q=" + encodeURIComponent(words), words), "?");
+              return line;
+            });
+            place.replaceChildren(...(answer.words ? [status, ...proposals, list] : []));
+          };
+          const ask = async () => {
+            const words = field.value.trim();
+            if (words === asked) return;
+            asked = words;
+            if (running) running.abort();
+            running = new AbortController();
+            const address = place.dataset.search + "?q=" + encodeURIComponent(words);
+            try {
+              const reply = await fetch(address + "&format=json", { signal: running.signal });
+              if (!reply.ok) return;
+              show(await reply.json());
+              history.replaceState(null, "", address);
+            } catch (error) {
+              // Another question has come, or the server has gone: what is shown stays.
+            }
+          };
+          field.addEventListener("input", () => {
+            clearTimeout(timer);
+            timer = setTimeout(ask, 150);
+          });
+          document.addEventListener("keydown", (event) => {
+            if (event.ctrlKey || event.metaKey || event.altKey) return;
+            const inField = document.activeElement === field;
+            if (event.key === "/" && !inField) {
+              event.preventDefault();
+              field.focus();
+              field.select();
+              return;
+            }
+            if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+            const links = [...place.querySelectorAll("a.name")];
+            const here = links.indexOf(document.activeElement);
+            if (here < 0 && !inField) return;
+            const next = here + (event.key === "ArrowDown" ? 1 : -1);
+            event.preventDefault();
+            (next < 0 ? field : links[Math.min(next, links.length - 1)] || field).focus();
+          });
+        })();
+
+        """
+}

@@ -1,0 +1,186 @@
+internal import Digest
+internal import Web
+
+extension SearchIndex {
+    /// Of so many addresses of a text the words are kept.
+    private static let mostAddresses = 8
+
+    /// Does all that `body` adds and takes away in one go.
+    package func changing<Value>(_ body: () throws(StoreError) -> Value) throws(StoreError) -> Value {
+        try connection.transaction(body)
+    }
+
+    /// Whether the body was read already, with all the sites that have it now.
+    package func has(_ place: TextPlace) throws(StoreError) -> Bool {
+        guard let text = try text(of: place) else { return false }
+        guard text != 0 else { return true }
+        let kept = try prepared("SELECT place FROM page WHERE rowid = ?").first(.integer(text)) { $0.text(0) }
+        guard let kept else { return false }
+        let words = Set(kept.split(separator: " ").map { String($0) })
+        return place.sites.allSatisfy { words.contains(Self.word(ofSite: $0)) }
+    }
+
+    private func text(of place: TextPlace) throws(StoreError) -> Int64? {
+        try prepared("SELECT text FROM body WHERE sha256 = ? AND form = ?")
+            .first(.blob(place.sha256), .text(place.form)) { $0.integer(0) }
+    }
+
+    /// Adds a text, or only where it stands where it is known.
+    ///
+    /// - Returns: Whether it is new.
+    @discardableResult
+    package func add(_ text: IndexedText, at place: TextPlace, prior: Double) throws(StoreError) -> Bool {
+        guard !text.isEmpty else {
+            try keep(place, text: 0)
+            return false
+        }
+        let digest = Self.digest(of: text)
+        let held = try prepared("SELECT id FROM text WHERE digest = ?").first(.blob(digest)) { $0.integer(0) }
+        if let held {
+            try keep(place, text: held)
+            try extend(held, by: place)
+            return false
+        }
+        try prepared(
+            "INSERT INTO text (digest, description, language, sections, prior) VALUES (?, ?, ?, ?, ?)"
+        ).run(
+            .blob(digest), .text(text.description), .text(text.language), .text(Self.lines(of: text.sections)),
+            .real(prior))
+        let id = connection.lastInsertedRow
+        let headings = text.sections.map(\.title).joined(separator: "\n")
+        try prepared(
+            "INSERT INTO page (rowid, title, headings, address, place, body, aside) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        ).run(
+            .integer(id), .text(text.title), .text(headings), .text(Self.addressWords(place.addresses)),
+            .text(Self.placeWords(place.sites)), .utf8(text.body), .utf8(text.aside))
+        try keep(place, text: id)
+        return true
+    }
+
+    private func keep(_ place: TextPlace, text: Int64) throws(StoreError) {
+        try prepared("INSERT OR REPLACE INTO body (sha256, form, text) VALUES (?, ?, ?)")
+            .run(.blob(place.sha256), .text(place.form), .integer(text))
+    }
+
+    /// A text that is known stands elsewhere too.
+    private func extend(_ id: Int64, by place: TextPlace) throws(StoreError) {
+        let row = try prepared("SELECT address, place FROM page WHERE rowid = ?").first(.integer(id)) {
+            ($0.text(0), $0.text(1))
+        }
+        guard let (address, sites) = row else { return }
+        var addresses = address.split(separator: "\n").map { String($0) }
+        for line in Self.addressWords(place.addresses).split(separator: "\n").map({ String($0) })
+        where addresses.count < Self.mostAddresses && !addresses.contains(line) {
+            addresses.append(line)
+        }
+        var words = sites.split(separator: " ").map { String($0) }
+        for site in place.sites.map(Self.word) where !words.contains(site) { words.append(site) }
+        let (newAddress, newSites) = (addresses.joined(separator: "\n"), words.joined(separator: " "))
+        guard newAddress != address || newSites != sites else { return }
+        try prepared("UPDATE page SET address = ?, place = ? WHERE rowid = ?")
+            .run(.text(newAddress), .text(newSites), .integer(id))
+    }
+
+    /// Takes away what no body of the store has any more.
+    ///
+    /// - Returns: How many texts that were.
+    @discardableResult
+    package func forgetGone(_ reader: StoreReader) throws(StoreError) -> Int {
+        var gone: [(sha256: [UInt8], form: String)] = []
+        let isHeld = try reader.prepare("SELECT 1 FROM body WHERE sha256 = ? AND form = ?")
+        var failure: StoreError?
+        try connection.prepare("SELECT sha256, form FROM body").each { row in
+            let (sha256, form) = (row.blob(0), row.text(1))
+            do throws(StoreError) {
+                if try isHeld.first(.blob(sha256), .text(form), read: { _ in true }) == nil {
+                    gone.append((sha256, form))
+                }
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        guard !gone.isEmpty else { return 0 }
+        return try changing { () throws(StoreError) in
+            for (sha256, form) in gone {
+                try prepared("DELETE FROM body WHERE sha256 = ? AND form = ?").run(.blob(sha256), .text(form))
+            }
+            var texts: [Int64] = []
+            try connection.prepare("SELECT id FROM text WHERE id NOT IN (SELECT text FROM body)")
+                .each { texts.append($0.integer(0)) }
+            for text in texts {
+                try prepared("DELETE FROM page WHERE rowid = ?").run(.integer(text))
+                try prepared("DELETE FROM text WHERE id = ?").run(.integer(text))
+            }
+            return texts.count
+        }
+    }
+
+    /// Puts what was added in pieces together, as far as it is worth it.
+    package func settle() throws(StoreError) {
+        try connection.execute("INSERT INTO page (page, rank) VALUES ('merge', 200)")
+        try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    }
+
+    /// Whether what stands in it is what was written; else it is to be made anew.
+    package func isSound() throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            guard try connection.prepare("PRAGMA quick_check").first(read: { $0.text(0) }) == "ok" else { return false }
+            try connection.execute("INSERT INTO page (page) VALUES ('integrity-check')", doing: "check")
+            return true
+        } catch  where error.reason == .unusable {
+            return false
+        }
+    }
+
+    // MARK: - Words of our own
+
+    private static func digest(of text: IndexedText) -> [UInt8] {
+        var stream = DigestStream(.sha256)
+        for part in [text.title, text.description] {
+            stream.update(Array(part.utf8).span)
+            stream.update([0].span)
+        }
+        stream.update(text.body.span)
+        stream.update([0].span)
+        stream.update(text.aside.span)
+        stream.update([0].span)
+        stream.update(Array(lines(of: text.sections).utf8).span)
+        return Array(stream.finish().bytes.prefix(16))
+    }
+
+    /// The word that stands for a site: of letters and digits only, so that it is one however words are cut.
+    static func word(ofSite name: String) -> String {
+        // FNV-1a.
+        let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        return "site" + String(hash, radix: 36)
+    }
+
+    private static func placeWords(_ sites: [String]) -> String { sites.map(word).joined(separator: " ") }
+
+    /// Of addresses host and path, with escapes undone.
+    private static func addressWords(_ addresses: [String]) -> String {
+        addresses.prefix(mostAddresses).map { address in
+            let rest = address.firstRange(of: "://").map { address[$0.upperBound...] } ?? address[...]
+            let plain = [UInt8](percentDecoding: Array(rest.utf8.prefix(1024)).span)
+            return String(decoding: plain.map { $0 < 0x20 ? 0x20 : $0 }, as: UTF8.self)
+        }.joined(separator: "\n")
+    }
+
+    /// A line for each: where it begins, its anchor, its title.
+    private static func lines(of sections: [IndexedSection]) -> String {
+        sections.map { section in
+            let anchor = section.anchor.replacing("\t", with: " ").replacing("\n", with: " ")
+            let title = section.title.replacing("\n", with: " ")
+            return "\(section.start)\t\(anchor)\t\(title)"
+        }.joined(separator: "\n")
+    }
+
+    static func sections(of lines: String) -> [IndexedSection] {
+        lines.utf8.split(separator: UInt8(ascii: "\n")).compactMap { line in
+            let parts = line.split(separator: UInt8(ascii: "\t"), maxSplits: 2, omittingEmptySubsequences: false)
+            guard parts.count == 3, let start = Int(String(Substring(parts[0]))), start >= 0 else { return nil }
+            return IndexedSection(start: start, anchor: String(Substring(parts[1])), title: String(Substring(parts[2])))
+        }
+    }
+}

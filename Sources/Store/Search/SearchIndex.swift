@@ -1,0 +1,186 @@
+internal import Glibc
+internal import Web
+
+/// The text of what is held, to be found by its words: in a database of its own beside the store's, which can be made
+/// anew from that at any time. Nothing is lost with it. It belongs to one thread; one writes while others read.
+///
+/// A row is a text, however many bodies have it and however many visits share those.
+package final class SearchIndex {
+    /// What a text weighs by the part of it that has a word: BM25's weights, in the order of the columns.
+    private static let weights = "10.0, 4.0, 3.0, 0.0, 1.0, 0.15"
+    /// Goes up with the tables; what reads words is in the version as well.
+    private static let layout: Int64 = 1
+    static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
+
+    let connection: Connection
+    private let folder: StoreFolder
+    private let file: FileIdentity?
+    /// Those that are run again and again, by their text.
+    private var statements: [String: Statement] = [:]
+
+    private struct FileIdentity: Equatable {
+        let device: UInt
+        let inode: UInt
+
+        /// Nil where there is no file.
+        init?(_ path: String) {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return nil }
+            (device, inode) = (UInt(status.st_dev), UInt(status.st_ino))
+        }
+    }
+
+    private init(_ folder: StoreFolder, _ connection: Connection) {
+        self.folder = folder
+        self.connection = connection
+        file = FileIdentity(folder.searchIndex)
+    }
+
+    func prepared(_ sql: String) throws(StoreError) -> Statement {
+        if let statement = statements[sql] { return statement }
+        let statement = try connection.prepare(sql)
+        statements[sql] = statement
+        return statement
+    }
+
+    /// To read from. Nil where there is none, and where another larder's tables or another way to cut words make it
+    /// of no use: it is made anew by whoever indexes next. So it is with one that is damaged.
+    package static func ifAny(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
+        guard folder.hasSearchIndex else { return nil }
+        do throws(StoreError) {
+            let access: Connection.Access = folder.isSealed(folder.searchIndex) ? .sealed : .readOnly
+            let connection = try Connection(folder.searchIndex, access: access)
+            guard connection.addSearch(), try isCurrent(connection) else { return nil }
+            try connection.execute("PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456;", doing: "open")
+            return SearchIndex(folder, connection)
+        } catch  where error.reason == .unusable {
+            return nil
+        }
+    }
+
+    /// To write to; made where there is none, and made anew where it is of no use.
+    package static func opened(_ folder: StoreFolder) throws(StoreError) -> SearchIndex {
+        do throws(StoreError) {
+            if let index = try open(folder) { return index }
+        } catch  where error.reason == .unusable {
+            // It can be made anew.
+        }
+        folder.removeSearchIndex()
+        if let index = try open(folder) { return index }
+        throw StoreError(
+            .failed, doing: "set up", path: folder.searchIndex, detail: "this SQLite has no full-text search (FTS5)",
+            advice: "use one that has")
+    }
+
+    /// Nil for one of another version.
+    private static func open(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
+        let locks = try StoreLocks(folder)
+        let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
+        guard connection.addSearch() else { return nil }
+        if try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 {
+            try locks.whileAlone(.settingUp) { () throws(StoreError) in
+                guard try connection.integer("SELECT count(*) FROM sqlite_schema") == 0 else { return }
+                try connection.execute("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;", doing: "set up")
+                try connection.execute("BEGIN IMMEDIATE; \(tables) COMMIT;", doing: "set up")
+            }
+        }
+        guard try isCurrent(connection) else { return nil }
+        // What a power cut takes away is indexed again.
+        try connection.execute(
+            "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -32768;", doing: "set up")
+        return SearchIndex(folder, connection)
+    }
+
+    private static func isCurrent(_ connection: Connection) throws(StoreError) -> Bool {
+        guard try connection.integer("PRAGMA application_id") == Schema.applicationID else { return false }
+        return try connection.integer("PRAGMA user_version") == version
+    }
+
+    /// Whether it is still the one that stands in the store: another may have been made in its place.
+    package var isInPlace: Bool { FileIdentity(folder.searchIndex) == file }
+
+    /// `body` says which text a body has; 0 for one without text, so that nobody reads it again. What stands in `page`
+    /// is found; `place` has a word for each site. The long columns come last: to read the others, nothing of them is read.
+    private static var tables: String {
+        """
+        PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version);
+        CREATE TABLE text (
+            id INTEGER PRIMARY KEY,
+            digest BLOB NOT NULL UNIQUE,
+            description TEXT NOT NULL,
+            language TEXT NOT NULL,
+            sections TEXT NOT NULL,
+            prior REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE body (
+            sha256 BLOB NOT NULL,
+            form TEXT NOT NULL,
+            text INTEGER NOT NULL,
+            PRIMARY KEY (sha256, form)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX body_text ON body(text);
+        CREATE VIRTUAL TABLE page USING fts5(
+            title, headings, address, place, body, aside, tokenize = '\(SearchTokenizer.name)');
+        INSERT INTO page (page, rank) VALUES ('rank', 'bm25(\(weights))');
+        INSERT INTO page (page, rank) VALUES ('hashsize', 33554432);
+        CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
+
+        """
+    }
+}
+
+extension StoreFolder {
+    /// The words of what is held. Made anew when it is gone.
+    var searchIndex: String { path + "/search.db" }
+
+    package var hasSearchIndex: Bool { access(searchIndex, F_OK) == 0 }
+
+    func removeSearchIndex() {
+        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(searchIndex + suffix) }
+    }
+}
+
+// MARK: - Writing
+
+/// A text that is to be found, with where it stands.
+package struct IndexedText: Sendable {
+    package var title = ""
+    package var description = ""
+    package var language = ""
+    package var body: [UInt8] = []
+    package var aside: [UInt8] = []
+    /// Where a link leads to a part of the body.
+    package var sections: [IndexedSection] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { title.isEmpty && description.isEmpty && body.isEmpty && aside.isEmpty }
+}
+
+package struct IndexedSection: Sendable, Equatable {
+    package let start: Int
+    package let anchor: String
+    package let title: String
+
+    package init(start: Int, anchor: String, title: String) {
+        self.start = start
+        self.anchor = anchor
+        self.title = title
+    }
+}
+
+/// Where a body is held.
+package struct TextPlace: Sendable, Equatable {
+    package var sha256: [UInt8]
+    package var form: String
+    package var addresses: [String]
+    /// The names of the sites that have it.
+    package var sites: [String]
+
+    package init(sha256: [UInt8], form: String, addresses: [String], sites: [String]) {
+        self.sha256 = sha256
+        self.form = form
+        self.addresses = addresses
+        self.sites = sites
+    }
+}

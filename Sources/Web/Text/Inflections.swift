@@ -1,0 +1,78 @@
+/// Other forms of an English word, by which whoever looks for one finds the other: numbers of nouns, and forms of verbs.
+///
+/// Made for questions, by rules and without a dictionary: a form that nobody writes costs a look and finds nothing.
+package enum Inflections {
+    private static let shortestWord = 3
+    private static let longestWord = 24
+
+    /// - Parameter word: folded.
+    package static func of(_ word: Span<UInt8>) -> [[UInt8]] {
+        guard (shortestWord...longestWord).contains(word.count) else { return [] }
+        var bytes: [UInt8] = []
+        for index in word.indices {
+            guard word[index] &- 0x61 < 26 else { return [] }
+            bytes.append(word[index])
+        }
+        let own = bytes
+        return forms(of: stem(bytes)).filter { $0 != own }
+    }
+
+    /// What all forms begin with, and what was cut off.
+    private struct Stem {
+        var bytes: [UInt8]
+        /// The word has an `e`, or a `y`, behind it.
+        var ending: String
+    }
+
+    private static func stem(_ word: [UInt8]) -> Stem {
+        func has(_ ending: String) -> Bool {
+            word.count >= ending.utf8.count + 3 && word.reversed().starts(with: ending.utf8.reversed())
+        }
+        func cut(_ count: Int) -> [UInt8] { Array(word.dropLast(count)) }
+        if has("ies") || has("ied") { return Stem(bytes: cut(3), ending: "y") }
+        if has("sses") || has("ches") || has("shes") || has("xes") { return Stem(bytes: cut(2), ending: "") }
+        if has("ing") { return undoubled(cut(3)) }
+        if has("ed") { return undoubled(cut(2)) }
+        if has("ss") || has("us") || has("is") { return Stem(bytes: word, ending: "") }
+        if has("es") { return Stem(bytes: cut(2), ending: "e") }
+        if has("s") { return Stem(bytes: cut(1), ending: "") }
+        if has("e") { return Stem(bytes: cut(1), ending: "e") }
+        if has("y"), let before = word.dropLast().last, !isVowel(before) { return Stem(bytes: cut(1), ending: "y") }
+        return Stem(bytes: word, ending: "")
+    }
+
+    /// Of `stopp` the `stop`; of what may have lost an `e`, such as `pars`, both are possible.
+    private static func undoubled(_ bytes: [UInt8]) -> Stem {
+        if bytes.count >= 4, bytes[bytes.count - 1] == bytes[bytes.count - 2], !isVowel(bytes[bytes.count - 1]),
+            !"lsz".utf8.contains(bytes[bytes.count - 1])
+        {
+            return Stem(bytes: Array(bytes.dropLast()), ending: "")
+        }
+        return Stem(bytes: bytes, ending: "?")
+    }
+
+    private static func forms(of stem: Stem) -> [[UInt8]] {
+        let endings: [String]
+        switch stem.ending {
+        case "y": endings = ["y", "ies", "ied", "ying"]
+        case "e": endings = ["e", "es", "ed", "ing", "s"]
+        case "?": endings = ["", "e", "s", "es", "ed", "ing"]
+        default:
+            let last = stem.bytes.last ?? 0
+            endings =
+                last == UInt8(ascii: "s") || last == UInt8(ascii: "x") || last == UInt8(ascii: "h")
+                ? ["", "es", "ed", "ing"] : ["", "s", "ed", "ing"]
+        }
+        var forms = endings.map { stem.bytes + Array($0.utf8) }
+        // Short words double their last letter: running.
+        if stem.ending.isEmpty, (3...5).contains(stem.bytes.count), let last = stem.bytes.last, !isVowel(last),
+            !"wxyshk".utf8.contains(last), let before = stem.bytes.dropLast().last, isVowel(before)
+        {
+            forms.append(stem.bytes + [last] + Array("ing".utf8))
+            forms.append(stem.bytes + [last] + Array("ed".utf8))
+        }
+        return forms
+    }
+
+    private static func isVowel(_ byte: UInt8) -> Bool { "aeiou".utf8.contains(byte) }
+}

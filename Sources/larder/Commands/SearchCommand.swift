@@ -1,0 +1,121 @@
+internal import Glibc
+internal import LarderKit
+internal import Reports
+
+/// `larder search WORDS...`
+enum SearchCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            var options = SearchOptions()
+            options.site = arguments.text(.inSite)
+            options.type = try arguments.typeFilter
+            options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
+            options.limit = try arguments.number(.limit, in: 1...1000)
+            let report = try await arguments.larder.search(question(arguments.operands), options: options)
+            if arguments.has(.json) {
+                terminal.report(report.json)
+            } else {
+                let isColored = Screen.ofReports().isColored
+                for hit in report.hits { terminal.show(text(of: hit, isColored: isColored)) }
+                for line in remarks(report, arguments) { terminal.fail(line) }
+            }
+            return report.hits.isEmpty ? .incomplete : .done
+        }
+    }
+
+    /// The shell took the quotes from what was several words in one.
+    static func question(_ operands: [String]) -> String {
+        guard operands.count > 1 else { return operands.joined() }
+        return operands.map { word in
+            word.utf8.contains(UInt8(ascii: " ")) && !word.utf8.contains(UInt8(ascii: "\"")) ? "\"\(word)\"" : word
+        }.joined(separator: " ")
+    }
+
+    /// A hit on three lines: title, address, and a piece of the text. What comes from a page obeys nobody's terminal.
+    private static func text(of hit: SearchReport.Hit, isColored: Bool) -> [Toned] {
+        let heading = hit.heading.isEmpty || hit.heading == hit.title ? "" : " · \(hit.heading)"
+        let title = hit.title.isEmpty ? hit.url : hit.title + heading
+        func line(_ text: String) -> String { text.replacing("\n", with: " ") }
+        var pieces = [Toned(line(title) + "\n", isColored ? .strong : .plain), Toned("  \(hit.address)\n", .plain)]
+        guard !hit.snippet.parts.isEmpty else { return pieces }
+        pieces.append(Toned("  ", .plain))
+        for part in hit.snippet.parts {
+            pieces.append(Toned(line(part.text), part.isMarked && isColored ? .marked : .plain))
+        }
+        pieces.append(Toned("\n", .plain))
+        return pieces
+    }
+
+    private static func remarks(_ report: SearchReport, _ arguments: Arguments) -> [String] {
+        var lines: [String] = []
+        guard report.texts != nil else {
+            return ["nothing was made to be found yet; to do that: \(arguments.command("index"))"]
+        }
+        if report.hits.isEmpty {
+            lines.append("nothing was found: no text has these words")
+        } else if report.isRelaxed {
+            lines.append("no text has all of these words: shown is what has some of them")
+        }
+        for proposal in report.proposals {
+            lines.append("did you mean: \(arguments.command("search", [proposal]))")
+        }
+        return lines
+    }
+}
+
+/// `larder index [SITE]`
+enum IndexCommand {
+    static func run(_ arguments: Arguments, _ terminal: Terminal) async -> ExitStatus {
+        await terminal.attempt {
+            let larder = try arguments.larder
+            let watch = try Watch(arguments, terminal)
+            let progress = watch.progress("Reading pages")
+            let site = arguments.operands.first
+            let report = try await watch.during(again: arguments.again) {
+                try await larder.index(site, progress: progress)
+            }
+            terminal.report(arguments.has(.json) ? report.json : text(of: report))
+            return report.isInterrupted ? .interrupted : .done
+        }
+    }
+
+    static func text(of report: IndexReport) -> String {
+        var parts = ["\(Wording.count(report.texts, "page")) read in \(Wording.time(report.elapsed))"]
+        if report.known > 0 { parts.append("\(Wording.grouped(report.known)) known already") }
+        if report.forgotten > 0 { parts.append("\(Wording.grouped(report.forgotten)) forgotten that are gone") }
+        if report.left > 0 { parts.append("\(Wording.grouped(report.left)) left for the next time") }
+        return parts.joined(separator: ", ")
+    }
+}
+
+/// A piece of text as a terminal shows it.
+struct Toned: Equatable {
+    enum Tone {
+        case plain, strong, marked
+    }
+
+    let text: String
+    let tone: Tone
+
+    init(_ text: String, _ tone: Tone) {
+        self.text = text
+        self.tone = tone
+    }
+
+    /// With what a terminal obeys around the text, and nothing of that in it.
+    var written: String {
+        switch tone {
+        case .plain: text.printable
+        case .strong: "\u{1B}[1m\(text.printable)\u{1B}[0m"
+        case .marked: "\u{1B}[1;33m\(text.printable)\u{1B}[0m"
+        }
+    }
+}
+
+extension Terminal {
+    /// A report for people with some words in another tone.
+    func show(_ pieces: [Toned]) {
+        guard !isQuiet else { return }
+        _ = put(Array(pieces.map(\.written).joined().utf8).span)
+    }
+}

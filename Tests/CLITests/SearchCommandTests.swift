@@ -1,0 +1,73 @@
+import Glibc
+import TestOrigin
+import Testing
+import Web
+
+/// `larder search` and `larder index`, run as a person would run them.
+@Suite struct SearchCommandTests {
+    private let home: TemporaryFolder
+    private let origin: TestOrigin
+
+    init() throws {
+        home = try TemporaryFolder()
+        origin = try TestOrigin()
+        origin.on(
+            "/",
+            .page(
+                "<html lang=en><title>The cellar</title><nav>shelf</nav><h1>Jars</h1><p>Plum jam and pickled beets<h2 id=cold>Cold</h2>"
+                    + "<p>Butter \u{1B}[31m keeps\u{202E} here<a href=/zh>zh</a> <a href=/code>code</a>"))
+        origin.on("/zh", .page("<meta charset=utf-8><title>果酱</title><p>李子果酱的制作方法"))
+        origin.on("/code", .page("<title>API</title><p>Use <code>std::vec::Vec</code> or XMLHttpRequest"))
+    }
+
+    private func run(_ words: String...) throws -> Command.Ending {
+        try Command(words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait()
+    }
+
+    @Test func `what a prefetch brought is found by its words`() throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
+        let found = try run("search", "BUTTER")
+        #expect(found.status == 0)
+        #expect(found.output.contains("The cellar · Cold\n  \(origin.url("/"))#cold\n  "))
+        #expect(!found.output.contains("\u{1B}") && !found.output.contains("\u{202E}"))
+        for words in [
+            ["果酱"], ["方法"], ["vec::Vec"], ["xmlhttprequest"], ["http"], ["jar"], ["\"plum jam\""], ["title:cellar"],
+            ["url:code"],
+        ] {
+            #expect(
+                try Command(["search"] + words, home: home, environment: ["LARDER_STORE": home.file("s")]).wait().status
+                    == 0, "\(words)")
+        }
+        #expect(try run("search", "jam", "-plum").status == 1)
+        #expect(try run("search", "jam", "--site", origin.url("/"), "--type", "html").status == 0)
+        #expect(try run("search", "jam", "--type", "image").status == 1)
+        #expect(try run("search", "jam", "--visit", "1").status == 0)
+        #expect(try run("search", "jam", "--site", "elsewhere.test").status == 2)
+        let relaxed = try run("search", "butter", "unicorns")
+        #expect(relaxed.status == 0)
+        #expect(relaxed.errors.contains("no text has all of these words"))
+        let slip = try run("search", "buttre")
+        #expect(slip.status == 1)
+        #expect(slip.errors.contains("did you mean: larder search butter"))
+        #expect(try run("search", "***").status == 2)
+        #expect(try run("search", "--", "-jam").status == 2)
+    }
+
+    @Test func `what was left out is made up for, and an index that is gone is made anew`() throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
+        let nothing = try run("search", "butter")
+        #expect(nothing.status == 1)
+        #expect(nothing.errors.contains("larder index"))
+        #expect(try run("index").output.hasPrefix("3 pages read"))
+        #expect(try run("search", "butter").status == 0)
+        #expect(try run("index").output.contains("3 known already"))
+        #expect(unlink(home.file("s") + "/search.db") == 0)
+        _ = unlink(home.file("s") + "/search.db-wal")
+        #expect(try run("index", origin.url("/")).output.hasPrefix("3 pages read"))
+        #expect(try run("remove", origin.url("/")).status == 0)
+        #expect(try run("search", "butter").status == 1)
+        #expect(try run("gc").status == 0)
+        let report = try JSONValue.parse(run("index", "--json").output.utf8.span)
+        #expect(report["forgotten"]?.int == 3)
+    }
+}
