@@ -64,7 +64,7 @@ public enum ArchiveForm: String, Sendable, CaseIterable {
     package var isOfPage: Bool {
         switch self {
         case .html, .mhtml, .pdf, .png: true
-        case .warc, .wacz, .har, .folder, .zip, .zim: false
+        case .warc, .wacz, .har, .folder, .zip, .tar, .zim: false
         }
     }
 
