@@ -100,13 +100,16 @@ package enum ArchiveFiles {
     }
 
     static func reader(
-        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits()
+        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(),
+        _ interruption: Interruption = Interruption()
     ) throws(ArchiveError) -> any ArchiveReader {
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, 4096)
         }
         if beginning.starts(with: Array("PK\u{3}\u{4}".utf8)) { return try WACZReader(path, keeping, limits) }
-        if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) { return try ZIMReader(path, keeping, limits) }
+        if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) {
+            return try ZIMReader(path, keeping, limits, interruption)
+        }
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
         if first == UInt8(ascii: "{") { return try HARReader(path, keeping, limits) }
         if isMessage(beginning) { return try MHTMLReader(path, keeping, limits) }

@@ -53,7 +53,8 @@ package final class Import {
         readers = []
         for path in plan.paths {
             readers.append(
-                try ArchiveFiles.reader(of: path, .inFiles(folder: plan.folder.incoming), plan.limits))
+                try ArchiveFiles.reader(
+                    of: path, .inFiles(folder: plan.folder.incoming), plan.limits, interruption))
         }
         first = []
         var name = plan.site
