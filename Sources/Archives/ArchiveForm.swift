@@ -107,7 +107,8 @@ package enum ArchiveFiles {
 
     /// - Parameter base: where a folder stood, if it does not say so itself.
     static func reader(
-        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(), base: WebURL? = nil
+        of path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits = ArchiveLimits(), base: WebURL? = nil,
+        _ interruption: Interruption = Interruption()
     ) throws(ArchiveError) -> any ArchiveReader {
         if Folder.isThere(path) {
             return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
@@ -120,7 +121,9 @@ package enum ArchiveFiles {
             if WACZReader.isOne(zip) { return try WACZReader(zip, keeping, limits) }
             return try FolderReader(ZipFolder(zip, limits), base: base, keeping, limits)
         }
-        if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) { return try ZIMReader(path, keeping, limits) }
+        if beginning.starts(with: [0x5A, 0x49, 0x4D, 0x04]) {
+            return try ZIMReader(path, keeping, limits, interruption)
+        }
         let first = beginning.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D && $0 < 0x80 }
         if first == UInt8(ascii: "{") { return try HARReader(path, keeping, limits) }
         if first == UInt8(ascii: "<"), SavedPage.isPage(path) {

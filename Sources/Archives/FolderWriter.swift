@@ -183,6 +183,22 @@ final class FolderWriter: ArchiveWriter {
             }
             changes.append(Patch.Change(pragma, Array("ignored".utf8)))
         }
+        return changes + Self.filling(source)
+    }
+
+    /// openZIM's check takes an empty link, which leads to its own page, for a fault.
+    private static func filling(_ source: [UInt8]) -> [Patch.Change] {
+        let empty = Array("href=\"\"".utf8)
+        var changes: [Patch.Change] = []
+        var isInTag = false
+        for (place, byte) in source.enumerated() {
+            if byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") { isInTag = byte == UInt8(ascii: "<") }
+            guard isInTag, byte | 0x20 == UInt8(ascii: "h"), place > 0, source[place - 1] <= 0x20,
+                source[place...].starts(with: empty)
+            else { continue }
+            let behind = place + empty.count - 1
+            changes.append(Patch.Change(behind..<behind, [UInt8(ascii: "#")]))
+        }
         return changes
     }
 

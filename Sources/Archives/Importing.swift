@@ -62,7 +62,8 @@ package final class Import {
         readers = []
         for path in plan.paths {
             readers.append(
-                try ArchiveFiles.reader(of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base))
+                try ArchiveFiles.reader(
+                    of: path, .inFiles(folder: plan.folder.incoming), plan.limits, base: plan.base, interruption))
         }
         first = []
         var name = plan.site

@@ -19,7 +19,9 @@ final class ZIMReader: ArchiveReader {
     /// More than any has.
     private static let listLimit = 1 << 30
 
-    init(_ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
+    init(
+        _ path: String, _ keeping: BodyKeeping, _ limits: ArchiveLimits, _ interruption: Interruption
+    ) throws(ArchiveError) {
         (name, self.keeping, self.limits) = (path, keeping, limits)
         let program = try ZIMWriter.tool("zimdump", "read")
         var status = Glibc.stat()
@@ -33,7 +35,7 @@ final class ZIMReader: ArchiveReader {
         origin = Self.origin(of: path)
         (entries, start, complaint) = ([], nil, nil)
         do throws(ArchiveError) {
-            let list = try Self.run(program, ["list", "--details", "--", path], in: folder)
+            let list = try Self.run(program, ["list", "--details", "--", path], in: folder, interruption)
             guard list.status == 0, let listed = ZIMListing(list.output) else {
                 let why = list.status == 0 ? "it has names that lead out of a folder" : list.lastWords
                 throw ArchiveError(.input, "\(path) is no ZIM that can be read: \(why); name another one")
@@ -46,10 +48,10 @@ final class ZIMReader: ArchiveReader {
                     "\(path) would take \(listed.byteCount) bytes, more than there is room for; "
                         + "set TMPDIR to a folder with more, or name another one")
             }
-            let dump = try Self.run(program, ["dump", "--dir=\(folder)/site", "--", path], in: folder)
+            let dump = try Self.run(program, ["dump", "--dir=\(folder)/site", "--", path], in: folder, interruption)
             if dump.status != 0 { complaint = dump.lastWords }
             entries = listed.entries[...]
-            let info = try Self.run(program, ["info", "--", path], in: folder)
+            let info = try Self.run(program, ["info", "--", path], in: folder, interruption)
             start = Self.mainPage(info.output).flatMap { address($0)?.href }
         } catch {
             Folder.remove(folder)
@@ -72,10 +74,11 @@ final class ZIMReader: ArchiveReader {
         return UInt64(byteCount) < UInt64(room.f_bavail) * UInt64(room.f_frsize)
     }
 
-    private static func run(_ program: String, _ words: [String], in folder: String) throws(ArchiveError) -> Tool.Ending
-    {
+    private static func run(
+        _ program: String, _ words: [String], in folder: String, _ interruption: Interruption
+    ) throws(ArchiveError) -> Tool.Ending {
         let ending = try ArchiveError.wrapping { () throws(SystemError) in
-            try Tool.run(program, words, in: folder, outputLimit: listLimit) { false }
+            try Tool.run(program, words, in: folder, outputLimit: listLimit) { interruption.isRequested }
         }
         guard let ending else { throw ArchiveError(.interrupted, "interrupted; the same command does it again") }
         return ending

@@ -55,7 +55,7 @@ final class ZIMWriter: ArchiveWriter {
 
     func finish() throws(ArchiveError) -> [ArchiveFile] {
         _ = try files.finish()
-        let picture = "~illustration.png"
+        let picture = ".illustration.png"
         try ArchiveError.wrapping { () throws(SystemError) in
             let file = try File("\(stage)/site/\(picture)", O_WRONLY | O_CREAT | O_EXCL, mode: 0o644)
             try file.write(about.picture ?? ZIMMetadata.tile(about.source))

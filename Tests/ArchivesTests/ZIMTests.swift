@@ -16,7 +16,7 @@ import Web
             .page(
                 "/",
                 "<html lang='de'><title>Ein Titel, der viel länger als dreißig Zeichen ist</title><img src=/gone.png>"
-                    + "<a href='/b?x=1#c'>b</a><a href=https://else.test/>e</a><script src=/empty.js></script><iframe src=//else.test/></iframe>"
+                    + "<a href='/b?x=1#c'>b</a><a href=https://else.test/>e</a><a href=\"\">own</a><script src=/empty.js></script><iframe src=//else.test/></iframe>"
             ),
             .page(
                 "/b?x=1",

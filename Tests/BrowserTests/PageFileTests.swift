@@ -1,4 +1,3 @@
-import Glibc
 import LarderKit
 import System
 import TestOrigin
@@ -114,13 +113,6 @@ struct PageFileTests {
             #expect(try visit.text() == text)
             let isSamePicture = try visit.screenshot() == picture
             #expect(isSamePicture)
-            if !isSamePicture, let kept = getenv("LARDER_KEPT") {
-                for (name, bytes) in [("a.png", picture), ("b.png", try visit.screenshot())] {
-                    let file = try File(String(cString: kept) + "/" + name, 0o1101)
-                    try file.write(bytes)
-                    try file.close()
-                }
-            }
             // What a message has is asked of it by its own name; there is nobody else to answer.
             for request in visit.requests where !file.hasSuffix(".mhtml") || request.isFailure {
                 let scheme = request.url.prefix { $0 != ":" }

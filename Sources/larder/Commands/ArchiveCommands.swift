@@ -68,6 +68,7 @@ enum ExportCommand {
         if others > 0 { lines.append("  and \(Wording.grouped(others)) more that are not in it (--json lists them)") }
         switch report.isVerified {
         case true?: lines.append("Read back: it has what is held")
+        case false? where report.form == .zim: lines.append("zimcheck finds faults in it; to see them: zimcheck FILE")
         case false?: lines.append("Read back: it is not what is held; export it again, to another disk")
         case nil: break
         }
