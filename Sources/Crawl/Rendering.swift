@@ -270,7 +270,8 @@ extension Crawl {
                     return answer(.refused("the page leads on and on"))
                 }
             }
-            if request.wantsOwnAnswer { return send(request, of: page, answer) }
+            // Of what has to be some body, there is one for all.
+            if request.wantsOwnAnswer, required[request.url] == nil { return send(request, of: page, answer) }
             let isCORS = request.fields.contains("Origin")
             try apply(.needed(request.url, by: page, isPage: request.use == .document, isCORS: isCORS))
             guard let number = frontier.number(of: request.url) else {

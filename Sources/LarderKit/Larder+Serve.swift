@@ -127,6 +127,12 @@ public final class MirrorService: Sendable {
     public func address(of url: String) -> String? {
         server.address(of: url)
     }
+
+    /// What one of its addresses shows: the likeliest original, where `isKnown` knows none of them.
+    func original(of address: String, isKnown: (WebURL) -> Bool) -> WebURL? {
+        let originals = server.originals(of: address).compactMap { WebURL($0) }
+        return originals.first(where: isKnown) ?? originals.first
+    }
 }
 
 /// How a larder is shown.

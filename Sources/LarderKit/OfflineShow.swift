@@ -118,16 +118,12 @@ struct OfflineShow {
         }
         defer { browser.close() }
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))
-        let locals = Dictionary(
-            origins.union(known.compactMap { WebURL($0)?.origin }).compactMap { origin in
-                service.address(of: origin + "/").flatMap { WebURL($0) }.map { ($0.origin, origin) }
-            }, uniquingKeysWith: { first, _ in first })
         var items: [CheckReport.Item] = []
         var told: Set<String> = []
         var refused: Set<String> = []
         let reader = try storing { () throws(StoreError) in try StoreReader(larder.folder) }
         for shown in try show(browser, service, interruption) {
-            for loss in Self.losses(of: shown, locals) where !known.contains(loss.url.href) {
+            for loss in losses(of: shown, service) where !known.contains(loss.url.href) {
                 // As its server says, to this page here and there.
                 if loss.isRefusedByCORS,
                     try storing({ () throws(StoreError) in try reader.response(for: loss.url.key.href) }) != nil
@@ -185,13 +181,13 @@ struct OfflineShow {
         var isRefusedByCORS = false
     }
 
-    private static func losses(of shown: Shown, _ locals: [String: String]) -> [Loss] {
+    private func losses(of shown: Shown, _ service: MirrorService) -> [Loss] {
         shown.outcome.requests.compactMap { request in
             // What would change something is never held, and what only tells somebody is no loss.
             guard let url = WebURL(request.url), url.isHTTP, ["GET", "HEAD", "POST"].contains(request.method),
-                request.type != "Ping",
-                let original = locals[url.origin].map({ WebURL($0 + url.target) }) ?? url
+                request.type != "Ping"
             else { return nil }
+            let original = service.original(of: url.href) { origins.contains($0.origin) } ?? url
             switch request.status {
             // The site itself said so, or the larder answers for itself.
             case let status? where status < 500 || url.path == "/favicon.ico": return nil

@@ -135,6 +135,12 @@ package final class MirrorServer: Sendable {
         WebURL(url).flatMap(layout.address)
     }
 
+    /// The original URLs that one of the larder's addresses may show, the likelier first; none for what shows no copy.
+    package func originals(of address: String) -> [String] {
+        guard let local = WebURL(address), local.scheme == "http" else { return [] }
+        return LarderNames(layout: layout).originals(of: local)
+    }
+
     /// Where a server on the port would show an http or https URL under its origin's name; nil for anything
     /// else.
     package static func address(of url: String, at port: UInt16) -> String? {

@@ -380,12 +380,13 @@ struct RenderTests {
 
     @Test func `what was kept out of a site is told as that`() async throws {
         let origin = try TestOrigin()
-        origin.on(
-            "/", .page(Self.page("fetch(['', 'ads', 'now.js'].join('/')).catch(() => 0); fetch('/stored' + 'not')")))
+        let script =
+            "for (const path of [['', 'ads', 'now.js'].join('/'), '/storednot', 'https://ads.test/x?y']) fetch(path).catch(() => 0)"
+        origin.on("/", .page(Self.page(script)))
         origin.on("/storednot", .file("x", type: "text/plain"))
         let larder = larder(try TemporaryFolder())
         var options = options(.always)
-        options.plan.scope.exclude = ["/ads/**"]
+        options.plan.scope.exclude = ["/ads/**", "ads.test/**"]
         options.plan.rules = ["/storednot not-allowed"]
         _ = try await larder.prefetch([origin.url("/")], options: options)
         var check = OfflineCheckOptions()
@@ -393,7 +394,10 @@ struct RenderTests {
         check.showing?.browser = Chromium.executable
         let report = try await larder.checkOffline(origin.base, options: check)
         let told = report.items.filter { $0.verdict != .verified }
-        #expect(told.map(\.name).sorted() == [origin.url("/ads/now.js"), origin.url("/storednot")])
+        #expect(
+            told.map(\.name).sorted() == [
+                origin.url("/ads/now.js"), origin.url("/storednot"), "https://ads.test/x?y",
+            ])
         #expect(told.allSatisfy { $0.verdict == .leftOut }, "\(told.map(\.finding))")
         #expect(report.isClean)
     }
