@@ -80,7 +80,7 @@ let package = Package(
         tests("BrowserTests", ["System", "Web", "Markup", "TLS", "Browser", "Serve", "LarderKit"]),
 
         .executableTarget(
-            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "TLS", "Archives", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
+            name: "Fuzz", dependencies: ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"],
             swiftSettings: settings),
         .executableTarget(
             name: "Soak", dependencies: ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak",
