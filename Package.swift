@@ -82,7 +82,7 @@ let package = Package(
             name: "TestOrigin", dependencies: all(["Web"], behind: "TestOrigin"), path: "Tests/TestOrigin",
             swiftSettings: settings),
         program(
-            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"]),
+            "Fuzz", ["Web", "Markup", "Bundles", "TLS", "Archives", "Search", "Serve"], path: "Tests/Fuzz", exclude: ["Corpus"]),
         program("Soak", ["System", "Web", "Store", "Fetch", "Crawl", "TestOrigin"], path: "Tests/Soak"),
         program("StoreFaults", ["Store"], path: "Tests/StoreFaults"),
         program("StoreBenchmark", ["Web", "Store"], path: "Benchmarks/Store"),

@@ -74,7 +74,9 @@ extension Larder {
         let url = try WebURL.start(source)
         let temporary = try TemporaryLarder()
         defer { temporary.remove() }
-        let report = try await temporary.larder.prefetch([url.href])
+        var options = PrefetchOptions()
+        options.indexes = false
+        let report = try await temporary.larder.prefetch([url.href], options: options)
         guard !report.isInterrupted else { throw .interrupted }
         guard report.isPublished, let manifest = try await temporary.larder.manifest(ofHeld: url.href, types)
         else {

@@ -20,6 +20,7 @@ extension Larder {
             let result = try StoreWriter(reader.folder).collect(limit: limit?.byteCount) {
                 progress?(WorkProgress(.room, done: 0, of: nil, byteCount: $0))
             }
+            SearchIndex.clean(reader)
             return try CollectionReport(result, limit: limit, reader)
         }
     }

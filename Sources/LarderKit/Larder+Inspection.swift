@@ -18,8 +18,8 @@ extension Larder {
         repair: Bool = false, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> InspectionReport {
         let folder = folder
-        return try await Self.onThread("larder-fsck") { () throws(LarderError) in
-            try storing { () throws(StoreError) in
+        return try await Self.onThread("larder-fsck") { () throws(LarderError) -> InspectionReport in
+            var report = try storing { () throws(StoreError) -> InspectionReport in
                 guard repair else {
                     let findings = try Self.findings(in: folder, progress)
                     let damaged = findings.damaged.compactMap { Digest(.sha256, hex: $0.sha256)?.bytes }
@@ -28,6 +28,8 @@ extension Larder {
                 }
                 return try Self.repair(folder, progress)
             }
+            report.isIndexSound = SearchIndex.isSound(folder, repair: repair)
+            return report
         }
     }
 

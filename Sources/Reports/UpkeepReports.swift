@@ -195,6 +195,9 @@ public struct InspectionReport: Sendable, Equatable {
     public let orphanFiles: [String]
     /// What SQLite says of the database itself.
     public let databaseFaults: [String]
+    /// The index of words is what was written. Nothing is lost with one that is not: a repair removes it, and the next
+    /// indexing makes it anew.
+    public package(set) var isIndexSound = true
     /// The damaged bodies were taken out of service, and what nothing refers to was removed.
     public let isRepaired: Bool
     /// What came back where the database had to be made anew; nil where it had not.
@@ -240,7 +243,7 @@ extension InspectionReport: JSONObject {
         [
             "sound": isSound, "repaired": isRepaired, "bodies": bodiesChecked, "bytes": bytesChecked,
             "damaged": damaged, "orphanBodies": orphanBodies, "orphanFiles": orphanFiles,
-            "databaseFaults": databaseFaults, "rebuilt": IfAny(rebuilt),
+            "databaseFaults": databaseFaults, "indexSound": isIndexSound, "rebuilt": IfAny(rebuilt),
         ]
     }
 }

@@ -196,7 +196,9 @@ extension SearchQuestion {
     }
 
     /// An expression of FTS5; nil where it would be no other than a stricter one.
-    func expression(_ strictness: Strictness, inSite site: String?) -> String? {
+    ///
+    /// - Parameter isNamed: Title or address have to have the words.
+    func expression(_ strictness: Strictness, inSite site: String?, isNamed: Bool = false) -> String? {
         var clauses = counted
         switch strictness {
         case .all: break
@@ -209,6 +211,7 @@ extension SearchQuestion {
         case .some: guard clauses.count > 1 else { return nil }
         }
         var expression = clauses.map(Self.text).joined(separator: strictness == .some ? " OR " : " AND ")
+        if isNamed { expression = "{title address} : (\(expression))" }
         if !unwanted.isEmpty {
             expression = "(\(expression)) NOT (\(unwanted.map(Self.text).joined(separator: " OR ")))"
         }

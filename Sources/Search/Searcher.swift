@@ -32,13 +32,15 @@ package final class Searcher {
         var strictness = SearchQuestion.Strictness.all
         let wanted = options.offset + options.limit
         for next in SearchQuestion.Strictness.allCases where found.count < (next == .some ? wanted : 1) {
-            guard let expression = question.expression(next, inSite: site?.name) else { continue }
-            if found.isEmpty { strictness = next }
-            let known = Set(found.map(\.match.id))
-            found += try candidates(
-                expression, SoughtWords(question, lastBegins: next == .lastBegins), isComplete: next != .some,
-                site: site,
-                options, besides: known, index)
+            let words = SoughtWords(question, lastBegins: next == .lastBegins)
+            // What is called so may be too long a text to be among the best by its words.
+            for isNamed in [false, true] {
+                guard let expression = question.expression(next, inSite: site?.name, isNamed: isNamed) else { continue }
+                if found.isEmpty { strictness = next }
+                let known = Set(found.map(\.match.id))
+                found += try candidates(
+                    expression, words, isComplete: next != .some, site: site, options, besides: known, index)
+            }
         }
         report.isRelaxed = strictness == .some
         found.sort { $0.score > $1.score }
@@ -145,15 +147,15 @@ enum Ranking {
         let title = words.share(of: facts.title)
         if title.found > 0, title.total > 0 {
             // A title that says what was asked, and little else, is what was looked for.
-            let asked = Double(title.found) / count
-            let told = Double(title.found) / Double(title.total)
+            let asked = title.found / count
+            let told = title.found / title.total
             score *= 1 + 0.8 * asked * asked + 0.6 * asked * told
         }
         let name = words.share(of: lastName(of: address))
         if name.found > 0, name.total > 0 {
-            score *= 1 + 0.4 * Double(name.found) / count * Double(name.found) / Double(name.total)
+            score *= 1 + 0.4 * name.found / count * name.found / name.total
         }
-        score *= 1 + 0.05 * facts.prior
+        score *= 1 + 0.06 * facts.prior
         score *= 1 - 0.02 * Double(min(depth(of: address), 8))
         if !isPage { score *= 0.7 }
         if let type, type != "text/html", type != "application/xhtml+xml" { score *= 0.6 }

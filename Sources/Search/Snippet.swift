@@ -137,15 +137,16 @@ package final class SoughtWords {
         return numbers[bytes] ?? prefixes.first { bytes.starts(with: $0.bytes) }?.number
     }
 
-    /// How many of the words a text has, and how many words it has itself.
-    func share(of text: String) -> (found: Int, total: Int) {
-        var found: Set<Int> = []
-        var total = 0
+    /// How many of the words a text has, and how many words it has itself. A word that is only a part of one, as in an
+    /// identifier, counts half.
+    func share(of text: String) -> (found: Double, total: Double) {
+        var found: [Int: Double] = [:]
+        var total = 0.0
         cutter.cut(Array(text.utf8).span, for: .index) { word, _, isColocated in
-            if let number = number(of: word) { found.insert(number) }
+            if let number = number(of: word) { found[number] = max(found[number] ?? 0, isColocated ? 0.5 : 1) }
             if !isColocated { total += 1 }
             return total < 200
         }
-        return (found.count, total)
+        return (found.values.reduce(0, +), total)
     }
 }

@@ -1,3 +1,4 @@
+internal import Reports
 internal import Web
 
 /// What is answered when the larder does not hold what was asked for: at once, and with a reason.
@@ -31,6 +32,7 @@ struct MissPage {
                 <h1>Not in the larder</h1>
                 <p class="url">\(HTMLPage.escape(url))</p>
                 \(reason)
+                \(search(layout))\
                 \(list("Linked from", referrers, layout))\
                 \(list("Held nearby", neighbours, layout))\
                 <p><a href="\(HTMLPage.escape(url))" rel="noreferrer">Open it on the network</a>, out of the larder: its
@@ -60,6 +62,20 @@ struct MissPage {
     static func command(for url: String, site: String?, _ escape: (String) -> String = { $0 }) -> String {
         let (name, operand) = site.map { ("update", $0) } ?? ("prefetch", url)
         return "larder \(name) '\(escape(operand.replacing("'", with: "%27")))'"
+    }
+
+    /// Where a site's own search is not held, what is held can be searched for the same words.
+    private func search(_ layout: OriginLayout) -> String {
+        guard let portal = layout.portal, let query = WebURL(url)?.query else { return "" }
+        let names = ["q", "query", "search", "s", "keywords", "term", "text", "wd"]
+        let asked = PortalRequest(target: "/?\(query)")
+        guard let words = names.lazy.compactMap({ asked[$0] }).first else { return "" }
+        let address = portal.dropLast() + PortalLinks().search(words, in: nil)
+        return """
+            <p><a href="\(HTMLPage.escape(String(address)))">Search what is held for
+            “<bdi>\(HTMLPage.escape(Wording.cut(words, to: PortalLimits.words)))</bdi>”</a></p>
+
+            """
     }
 
     private func list(_ title: String, _ urls: [String], _ layout: OriginLayout) -> String {

@@ -122,6 +122,13 @@ extension SearchIndex {
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     }
 
+    /// Gives room back to the disk, where much of the file is of no use.
+    func giveBackRoom() throws(StoreError) {
+        let free = try connection.integer("PRAGMA freelist_count")
+        guard try free * 4 > connection.integer("PRAGMA page_count") else { return }
+        try connection.execute("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", doing: "shrink")
+    }
+
     /// Whether what stands in it is what was written; else it is to be made anew.
     package func isSound() throws(StoreError) -> Bool {
         do throws(StoreError) {

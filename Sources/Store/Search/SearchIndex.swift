@@ -53,7 +53,7 @@ package final class SearchIndex {
             guard connection.addSearch(), try isCurrent(connection) else { return nil }
             try connection.execute("PRAGMA cache_size = -16384; PRAGMA mmap_size = 268435456;", doing: "open")
             return SearchIndex(folder, connection)
-        } catch  where error.reason == .unusable {
+        } catch  where error.reason == .unusable || error.reason == .denied {
             return nil
         }
     }
@@ -61,19 +61,19 @@ package final class SearchIndex {
     /// To write to; made where there is none, and made anew where it is of no use.
     package static func opened(_ folder: StoreFolder) throws(StoreError) -> SearchIndex {
         do throws(StoreError) {
-            if let index = try open(folder) { return index }
+            if let index = try current(folder) { return index }
         } catch  where error.reason == .unusable {
             // It can be made anew.
         }
         folder.removeSearchIndex()
-        if let index = try open(folder) { return index }
+        if let index = try current(folder) { return index }
         throw StoreError(
             .failed, doing: "set up", path: folder.searchIndex, detail: "this SQLite has no full-text search (FTS5)",
             advice: "use one that has")
     }
 
     /// Nil for one of another version.
-    private static func open(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
+    private static func current(_ folder: StoreFolder) throws(StoreError) -> SearchIndex? {
         let locks = try StoreLocks(folder)
         let connection = try Connection(folder.searchIndex, access: .readWrite, modeOf: folder.locks)
         guard connection.addSearch() else { return nil }
@@ -126,6 +126,31 @@ package final class SearchIndex {
         CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
 
         """
+    }
+}
+
+extension SearchIndex {
+    /// Takes from the index of a store, if there is one, what the store has no more. Where that cannot be done now, it is
+    /// done by whoever indexes next.
+    package static func clean(_ reader: StoreReader) {
+        guard reader.folder.hasSearchIndex, let index = try? opened(reader.folder) else { return }
+        _ = try? index.forgetGone(reader)
+        _ = try? index.giveBackRoom()
+    }
+
+    /// Whether the index of a store is what was written; true where there is none. With `repair` one that is not is
+    /// removed.
+    package static func isSound(_ folder: StoreFolder, repair: Bool) -> Bool {
+        guard folder.hasSearchIndex else { return true }
+        let isSound: Bool
+        do throws(StoreError) {
+            // One of another version is made anew, whatever is in it.
+            isSound = try current(folder)?.isSound() ?? true
+        } catch {
+            isSound = error.reason != .unusable
+        }
+        if !isSound, repair { folder.removeSearchIndex() }
+        return isSound
     }
 }
 

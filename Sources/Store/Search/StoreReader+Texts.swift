@@ -136,7 +136,7 @@ extension StoreReader {
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
                         AND later.site = site.id AND \(isNewerSeen))
-            GROUP BY url.id ORDER BY length(url.href), url.href LIMIT ?4
+            GROUP BY url.id ORDER BY url.id LIMIT ?4
             """)
         var holdings: [TextHolding] = []
         var values: [SQLValue] = [.blob(sha256), .text(form), .optional(site), .integer(Int64(limit))]

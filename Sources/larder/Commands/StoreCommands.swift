@@ -223,6 +223,11 @@ enum FsckCommand {
         let bytes = Wording.bytes(report.bytesChecked)
         let damaged = report.isSound ? "all as they were fetched" : "\(report.damaged.count) damaged"
         lines.append("\(checked), \(bytes): \(damaged)")
+        if !report.isIndexSound {
+            lines.append(
+                "the index of words is damaged\(report.isRepaired ? " and was removed" : ""); to make it anew: "
+                    + arguments.command("index"))
+        }
         if report.orphanBodies > 0 || !report.orphanFiles.isEmpty {
             let orphans = report.orphanBodies + report.orphanFiles.count
             lines.append(

@@ -1,0 +1,44 @@
+import Markup
+import Search
+import Web
+
+/// The text of documents, the words of it, and questions.
+struct SearchTarget: Target {
+    let name = "search"
+    let suffixes = [".html"]
+    let pieces = [
+        "<h1>", "</h1>", "<div id=a>", "<nav>", "</nav>", "<p hidden>", "<script>", "</script>", "<pre>\n", "<td>",
+        "&amp;",
+        "<title>", "<img alt='x'>", "<a name=b>", "<dt id=c>", "\u{0}", "虚拟主机", "ภาษา", "カﾞ", "é", "e\u{301}", "C++",
+        "XMLHttp",
+        "\"", " OR ", " NEAR/3 ", "-", "title:", "*", "NOT", "(", ")", "\u{F8FF}", "word",
+    ]
+
+    func fault(_ input: [UInt8]) -> String? {
+        let document = DocumentText(input.span, form: "html;UTF-8")
+        var last = 0
+        for section in document.sections {
+            guard section.start >= last, section.start <= document.body.count else { return "a section: \(section)" }
+            last = section.start
+        }
+        for purpose in [WordCutter.Purpose.index, .question] {
+            if let fault = Self.fault(document.body, purpose) ?? Self.fault(input, purpose) { return fault }
+        }
+        // Whatever is typed is a question or a mistake.
+        _ = try? SearchQuestion(String(decoding: input.prefix(900), as: UTF8.self))
+        return nil
+    }
+
+    private static func fault(_ text: [UInt8], _ purpose: WordCutter.Purpose) -> String? {
+        var fault: String?
+        var end = 0
+        WordCutter().cut(text.span, for: purpose) { word, place, isColocated in
+            if word.isEmpty || word.count > 80 { fault = "a word: of \(word.count) bytes" }
+            if place.isEmpty || place.upperBound > text.count { fault = "a place: \(place)" }
+            if place.upperBound < end { fault = "the order: \(place) behind \(end)" }
+            end = place.upperBound
+            return fault == nil
+        }
+        return fault
+    }
+}
