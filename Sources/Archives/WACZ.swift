@@ -90,7 +90,7 @@ final class WACZWriter: ArchiveWriter {
             try zip.write([0x0A])
         }
         entries.append(try zip.end())
-        try zip.begin("pages/pages.jsonl", isDeflated: false)
+        try zip.begin("pages/pages.jsonl", isDeflated: true)
         try write(try pages.finish())
         entries.append(try zip.end())
         let package = Array(self.package(entries).utf8)

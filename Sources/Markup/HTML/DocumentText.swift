@@ -10,9 +10,9 @@ package enum DocumentText {
         let source = encoding.decode(body)
         var writer = Writer(limit: limit)
         source.withUnsafeBufferPointer { read($0, into: &writer) }
-        // A limit may have cut through a character.
-        while let last = writer.text.last, last & 0xC0 == 0x80 || last >= 0xC0, writer.isFull {
-            writer.text.removeLast()
+        // The limit may have cut through a character.
+        if writer.isFull {
+            for _ in 0..<3 where String(validating: writer.text, as: UTF8.self) == nil { writer.text.removeLast() }
         }
         return String(decoding: writer.text, as: UTF8.self)
     }
