@@ -59,7 +59,7 @@ struct FolderMap {
             guard let url = base ?? told.flatMap({ WebURL($0.url) }) else {
                 throw Self.withoutAddress(source, isPage: true)
             }
-            add(page: file.file, named, SavedPage(url: url.key.href, date: told?.date))
+            add(page: file, Self.beside(named), SavedPage(url: url.key.href, date: told?.date))
             return
         }
         if isHTTrack { takeOutOwn(&named) }
@@ -426,9 +426,12 @@ struct FolderMap {
     /// Every page that says from where it is, with the folder that its browser put beside it.
     private mutating func readPages(_ named: [Named], _ source: any FileSource) throws(ArchiveError) -> Bool {
         var left = Self.mostSaved
+        let beside = Self.beside(named)
         for (file, name) in named where SavedPage.isPage(name) && byName[name] == nil && left > 0 {
             left -= 1
-            if let page = SavedPage(try source.beginning(of: file, SavedPage.window)) { add(page: file, named, page) }
+            if let page = SavedPage(try source.beginning(of: file, SavedPage.window)) {
+                add(page: (file, name), beside, page)
+            }
         }
         guard !entries.isEmpty else { return false }
         for (file, name) in named where byName[name] == nil {
@@ -439,18 +442,32 @@ struct FolderMap {
 
     private static let mostSaved = 10_000
 
-    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its own.
-    private mutating func add(page: SourceFile, _ named: [Named], _ saved: SavedPage) {
-        guard let url = WebURL(saved.url), let own = named.first(where: { $0.file.number == page.number })?.name else {
-            return
+    /// What stands in folders that browsers make, by the outermost of those.
+    private static func beside(_ named: [Named]) -> [Substring: [Named]] {
+        var beside: [Substring: [Named]] = [:]
+        for (file, name) in named {
+            var start = name.startIndex
+            while let slash = name[start...].firstIndex(of: "/") {
+                if SavedPage.isFolder(name[start..<slash]) {
+                    beside[name[...slash], default: []].append((file, name))
+                    break
+                }
+                start = name.index(after: slash)
+            }
         }
-        let fetched = saved.date ?? page.modified
+        return beside
+    }
+
+    /// What it needs gets the addresses that its links, which lead into the folder beside it, make with its own.
+    private mutating func add(page: Named, _ beside: [Substring: [Named]], _ saved: SavedPage) {
+        guard let url = WebURL(saved.url) else { return }
+        let (own, fetched) = (page.name, saved.date ?? page.file.modified)
         start = start ?? url.href
-        add(Entry(url: url.key, content: .file(page), fetched: fetched, name: own))
+        add(Entry(url: url.key, content: .file(page.file), fetched: fetched, name: own))
         let slash = own.lastIndex(of: "/").map { own.index(after: $0) } ?? own.startIndex
         let folders = SavedPage.folders(of: String(own[slash...])).map { own[..<slash] + $0 + "/" }
         let addresses = FolderAddresses(names: [])
-        for (file, name) in named where byName[name] == nil && folders.contains(where: { name.hasPrefix($0) }) {
+        for (file, name) in folders.flatMap({ beside[$0[...]] ?? [] }) where byName[name] == nil {
             let reference = addresses.target(of: String(name[slash...]), keepsIndex: true).dropFirst()
             guard let target = WebURL("./" + reference, base: url) else { continue }
             add(Entry(url: target.key, content: .file(file), fetched: fetched, name: name))

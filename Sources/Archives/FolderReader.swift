@@ -19,7 +19,12 @@ final class FolderReader: ArchiveReader {
     private var others: ArraySlice<String>?
     private var loose: [String: Int] = [:]
 
+    /// Of what files have, as often as addresses name them: a list, or links that spell one address in many ways, must not
+    /// have a large file read without end.
+    private var left: Int64
+
     private static let mostWanted = 200_000
+    private static let mostReadings: Int64 = 4
 
     init(
         _ source: any FileSource, base: WebURL?, isPage: Bool = false, _ keeping: BodyKeeping, _ limits: ArchiveLimits
@@ -28,6 +33,7 @@ final class FolderReader: ArchiveReader {
         map = try FolderMap(source, base: base, isPage: isPage, limits)
         faults = map.faults[...]
         own = map.ownCount
+        left = source.files.reduce(Int64(limits.floor)) { $0 + Self.mostReadings * $1.byteCount }
     }
 
     var start: String? { map.start }
@@ -58,6 +64,9 @@ final class FolderReader: ArchiveReader {
         var response = ArchivedResponse(
             url: url.href, status: entry.status, fields: entry.fields ?? HTTPFields(), body: nil,
             fetched: max(0, HTTPDate(secondsSinceEpoch: entry.fetched).secondsSinceEpoch))
+        guard left >= 0 else {
+            return .fault(ArchiveFault("its file has too many addresses", url: url.href, at: place(of: entry)))
+        }
         let spool = BodySpool(keeping)
         var beginning: [UInt8] = []
         // What may have links is looked at whole, the rest goes through.
@@ -69,6 +78,7 @@ final class FolderReader: ArchiveReader {
                 whole = nil
                 try bytes.withBytes { (bytes) throws(ArchiveError) in try spool.take(bytes) }
             }
+            left -= Int64(piece.count)
             return true
         }
         if let reason { return .fault(ArchiveFault(reason, url: url.href, at: place(of: entry))) }

@@ -80,6 +80,9 @@ final class MemberPool<Part: Sendable> {
             waiting.removeFirst(head)
             head = 0
         }
-        return slot.wait { $0 }
+        let part = slot.wait { $0 }
+        // It stands in line for a while yet, and must not hold what it has given.
+        slot.change { $0 = nil }
+        return part
     }
 }

@@ -12,8 +12,13 @@ struct SavedPage: Equatable {
     /// Folders that browsers put beside a page of this name, for what it needs.
     static func folders(of file: String) -> [String] {
         guard let stem = stem(of: file) else { return [] }
-        return ["\(stem)_files", "\(stem).files", "\(stem)_Dateien", "\(stem)_fichiers", "\(stem)_archivos"]
+        return folders.map { stem + $0 }
     }
+
+    private static let folders = ["_files", ".files", "_Dateien", "_fichiers", "_archivos"]
+
+    /// Whether names of such folders end so.
+    static func isFolder(_ name: Substring) -> Bool { folders.contains { name.hasSuffix($0) } }
 
     private static func stem(of file: String) -> Substring? {
         let name = file.lowercased()

@@ -90,7 +90,7 @@ final class WACZWriter: ArchiveWriter {
             try zip.write([0x0A])
         }
         entries.append(try zip.end())
-        try zip.begin("pages/pages.jsonl", isDeflated: false)
+        try zip.begin("pages/pages.jsonl", isDeflated: true)
         try write(try pages.finish())
         entries.append(try zip.end())
         let package = Array(self.package(entries).utf8)
@@ -210,6 +210,9 @@ final class WACZReader: ArchiveReader {
 
     init(_ zip: ZipFile, _ keeping: BodyKeeping, _ limits: ArchiveLimits) throws(ArchiveError) {
         (self.zip, self.keeping, self.limits) = (zip, keeping, limits)
+        guard !zip.isOverlapping else {
+            throw ArchiveError(.input, "\(zip.path) cannot be taken in: its entries stand in each other")
+        }
         entries = zip.entries.filter(Self.isArchive)
         faults = zip.faults.map { ArchiveFault($0, at: zip.path) }
         try readPackage()

@@ -250,6 +250,20 @@ import Web
         #expect(try held() == ["https://example.com/aX:%20y": "<title>a</title>"])
     }
 
+    @Test func `a list that names one file for many addresses has it read a few times`() throws {
+        let line = "\",\"file\":\"a.html\",\"status\":200,\"fetched\":\"2026-11-20T12:00:00Z\"}\n"
+        let lines = (0..<400).map { "{\"url\":\"https://example.com/\($0)" + line }.joined()
+        try write([
+            "m/~larder.jsonl":
+                "{\"format\":\"larder-folder-1\",\"site\":\"x\",\"start\":\"https://example.com/0\"}\n" + lines
+        ])
+        try home.write([UInt8](repeating: 0x61, count: 1 << 20), to: "m/a.html")
+        let report = try take("m")
+        #expect(
+            (60...80).contains(report.responses) && report.responses + report.refusedCount == 400, "\(report.responses)"
+        )
+    }
+
     @Test func `names of a zip file stay in the folder`() throws {
         let origin = try HeldSite([.page("/", "<title>x</title>")])
         try origin.export("o.zip", .zip)
