@@ -105,7 +105,8 @@ package final class Export {
             date: began ?? 0)
         switch plan.form {
         case .warc: return try WARCWriter(plan.path, info, split: plan.split)
-        case .wacz: return try WACZWriter(plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
+        case .wacz:
+            return try WACZWriter(plan.path, info, start: plan.page?.href ?? plan.site.start.first, key: plan.key)
         case .har: return try HARWriter(plan.path, info)
         case .folder: return try files(FolderTree(plan.path))
         case .zip: return try files(ZipTree(plan.path, date: info.date))

@@ -473,7 +473,8 @@ extension Option {
 /// What `export` and `import` understand beside what others do.
 extension Option {
     static let archiveFormat = Option(
-        name: "--format", value: "FORM", help: "the form: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
+        name: "--format", value: "FORM",
+        help: "the form: warc, wacz, har, folder, zip, tar, zim, html, mhtml, pdf or png",
         standard: "what the name of the file says")
     static let split = Option(
         name: "--split", value: "SIZE", help: "begin another WARC when one is so large", standard: "one file")
@@ -502,7 +503,9 @@ extension Option {
         .noScripts, .maxBody.otherwise("32M").in(.general), .browser.in(.general), .oneViewport,
         .dark, .readBack, .sign, .json, .quiet, .progress,
     ]
-    static let importing: [Option] = [.store, .intoSite, .folderAddress, .noIndex.in(.general), .json, .quiet, .progress]
+    static let importing: [Option] = [
+        .store, .intoSite, .folderAddress, .noIndex.in(.general), .json, .quiet, .progress,
+    ]
 }
 
 /// What `search` and `index` understand beside what others do.
