@@ -303,6 +303,7 @@ final class FolderWriter: ArchiveWriter {
             try add(Self.missingList, lines.joined())
         }
         let body = try list.finish()
+        guard !isClosed else { return try tree.finish() }
         try add(FolderList.name) { (put) throws(ArchiveError) in try body.content?.eachArchived(put) }
         return try tree.finish()
     }

@@ -154,7 +154,8 @@ import Web
         let report = try site.export("p" + form.suffix, form) { $0.page = WebURL("https://example.com/p") }
         #expect(report.responses == 3 && report.pages == 1 && report.isVerified == true && report.missing.isEmpty)
         if form == .folder {
-            #expect(Set(site.home.names(in: "p")) == [".nojekyll", "i.png", "index.html", "p.html", "s.css"])
+            let names: Set = [".nojekyll", "i.png", "index.html", "p.html", "s.css", "~larder.jsonl"]
+            #expect(Set(site.home.names(in: "p")) == names)
         }
     }
 

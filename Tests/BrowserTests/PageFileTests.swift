@@ -159,6 +159,7 @@ struct PageFileTests {
         _ = try await larder.prefetch([origin.url("/")])
         origin.stop()
         var options = ExportOptions()
+        options.browser = Chromium.executable
         options.viewport = "600x400@2"
         let light = try await larder.export(origin.url("/"), to: folder.file("light.png"), options: options)
         #expect(light.form == .png && light.pages == 1 && light.isComplete)
@@ -172,7 +173,7 @@ struct PageFileTests {
         }
         let isDark = pictures[0] != pictures[1]
         #expect(isDark)
-        _ = try await larder.export(origin.url("/"), to: folder.file("page.pdf"), options: ExportOptions())
+        _ = try await larder.export(origin.url("/"), to: folder.file("page.pdf"), options: options)
         let paper = try WholeFile.read(folder.file("page.pdf"), atMost: 64 << 20)
         #expect(paper.starts(with: Array("%PDF-".utf8)) && paper.count > 1000)
         options.viewport = "wide"

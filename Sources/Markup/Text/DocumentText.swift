@@ -88,7 +88,7 @@ extension DocumentText {
 
     /// The beginning of the text, which ends between two characters.
     package func beginning(atMost byteCount: Int) -> String {
-        var end = min(byteCount, body.count)
+        var end = min(byteCount, body.last == 0x0A ? body.count - 1 : body.count)
         while end < body.count, end > 0, body[end] & 0xC0 == 0x80 { end -= 1 }
         return String(decoding: body[..<end], as: UTF8.self)
     }
