@@ -13,7 +13,6 @@ struct BlockLines {
     /// Appends a piece of a line. In text that keeps its lines, those end blocks.
     mutating func append(_ piece: UnsafeBufferPointer<UInt8>, keepsLines: Bool = false) {
         guard !isFull else { return }
-        bytes.reserveCapacity(bytes.count + piece.count)
         for byte in piece {
             if byte.isSpace || byte == 0 {
                 if keepsLines, byte == 0x0A { breakLine() } else { space() }
