@@ -38,16 +38,19 @@ extension Larder {
     ///
     /// When the task is cancelled it stops soon and reports; the next one goes on behind it.
     ///
-    /// - Parameter site: nil for all of them.
+    /// - Parameters:
+    ///   - site: nil for all of them.
+    ///   - budget: it ends after so long, with the rest left for the next one.
     /// - Throws: `LarderError` of kind `.input` when there is no such site, `.machine` when there is no larder, or the disk is
     ///   full.
     public func index(
-        _ site: String? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
+        _ site: String? = nil, within budget: Duration? = nil, progress: (@Sendable (WorkProgress) -> Void)? = nil
     ) async throws(LarderError) -> IndexReport {
         let (folder, interruption) = (folder, Interruption())
         return try await Self.onThread("larder-index", onCancel: interruption.request) { () throws(LarderError) in
             var run = IndexRun(folder, interruption)
             run.site = site
+            run.budget = budget
             run.progress = progress
             let wanted = run
             return try storing { () throws(StoreError) in try wanted.run() }
@@ -58,15 +61,13 @@ extension Larder {
 extension PrefetchReport {
     /// So much of a crawl's time may be spent on what came of it.
     private static let share = 0.15
-    /// A small site is not left half done.
-    private static let least = Duration.milliseconds(300)
 
     /// Makes what the run brought to be found, within a share of its time.
     mutating func index(_ folder: StoreFolder, _ interruption: Interruption) {
         guard self.isPublished, !self.isInterrupted else { return }
         var run = IndexRun(folder, interruption)
         run.site = self.site
-        run.budget = max(Self.least, self.elapsed * Self.share)
+        run.budget = self.elapsed * Self.share
         do throws(StoreError) {
             indexing = try run.run()
         } catch {

@@ -116,6 +116,9 @@ package struct IndexRun {
         }
         try write(&batch, links ?? [:], index, &report)
         if report.texts > 0, !isOver { try index.settle() }
+        // Of other sites nobody knows more than before.
+        let unread = try index.unreadCount()
+        try index.noteUnread(site == nil ? report.left : report.left > 0 ? max(report.left, unread) : unread)
         report.isInterrupted = interruption.isRequested
         report.elapsed = clock.now - start
         progress?(WorkProgress(.pages, done: report.texts, of: nil, byteCount: report.byteCount))

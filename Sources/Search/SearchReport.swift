@@ -52,6 +52,9 @@ public struct SearchReport: Sendable, Equatable {
     /// How many texts are known; nil where nothing was indexed yet.
     public package(set) var texts: Int?
 
+    /// Pages whose words nobody has read yet: an indexing had no time for them.
+    public package(set) var unread = 0
+
     package init(question: String) { self.question = question }
 
     /// The report for programs.
@@ -62,6 +65,7 @@ extension SearchReport: JSONObject {
     package var members: JSONMembers {
         [
             "question": question, "relaxed": isRelaxed, "more": hasMore, "proposals": proposals, "texts": texts,
+            "unread": unread,
             "hits": hits,
         ]
     }

@@ -27,6 +27,7 @@ package final class Searcher {
         var report = SearchReport(question: question.text)
         guard let index = try current() else { return report }
         report.texts = try index.textCount()
+        report.unread = try index.unreadCount()
         let site = try options.site.map { (name) throws(StoreError) in try SiteName.site(name, in: reader.sites()) }
         var found: [Candidate] = []
         var strictness = SearchQuestion.Strictness.all

@@ -1,4 +1,5 @@
 import Glibc
+import LarderKit
 import TestOrigin
 import Testing
 import Web
@@ -51,6 +52,16 @@ import Web
         #expect(slip.errors.contains("did you mean: larder search butter"))
         #expect(try run("search", "***").status == 2)
         #expect(try run("search", "--", "-jam").status == 2)
+    }
+
+    @Test func `what an indexing had no time for is read by the first search`() async throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never", "--no-index").status == 0)
+        let larder = Larder(at: home.file("s"))
+        #expect(try await larder.index(within: .zero).left == 3)
+        #expect(try await larder.search("butter").unread == 3)
+        let found = try run("search", "butter")
+        #expect(found.status == 0 && found.errors.isEmpty)
+        #expect(try await larder.search("butter").unread == 0)
     }
 
     @Test func `what was left out is made up for, and an index that is gone is made anew`() throws {

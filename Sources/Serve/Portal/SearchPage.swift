@@ -136,6 +136,13 @@ struct SearchPage: PortalPage {
         guard !words.isEmpty else { return }
         html.element("p", ["role": "status"], text: outcome)
         if let report { writeHits(report, to: &html, context) }
+        if let unread = report?.unread, unread > 0 {
+            html.element("p", ["class": "soft"]) { html in
+                html.text("The words of \(Wording.count(unread, "page")) are not read yet: ")
+                html.element("code", text: "larder index")
+                html.text(" does that.")
+            }
+        }
         if !entries.isEmpty {
             html.element("h2", ["class": "hidden"], text: "Results")
             html.element("ul", ["class": "list"]) { html in

@@ -75,6 +75,11 @@ extension SearchIndex {
         try prepared("SELECT count(*) FROM text").first { Int($0.integer(0)) } ?? 0
     }
 
+    /// How many bodies an indexing left for the next one.
+    package func unreadCount() throws(StoreError) -> Int {
+        try prepared("SELECT pages FROM unread").first { Int($0.integer(0)) } ?? 0
+    }
+
     /// What limits a question to the texts of a site; part of an expression.
     package static func expression(ofSite name: String) -> String { "place : \(word(ofSite: name))" }
 

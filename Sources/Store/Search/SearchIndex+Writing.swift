@@ -10,6 +10,10 @@ extension SearchIndex {
         try connection.transaction(body)
     }
 
+    package func noteUnread(_ count: Int) throws(StoreError) {
+        try prepared("UPDATE unread SET pages = ?").run(.integer(Int64(count)))
+    }
+
     /// Whether the body was read already, with all the sites that have it now.
     package func has(_ place: TextPlace) throws(StoreError) -> Bool {
         guard let text = try text(of: place) else { return false }

@@ -9,7 +9,7 @@ package final class SearchIndex {
     /// What a text weighs by the part of it that has a word: BM25's weights, in the order of the columns.
     private static let weights = "10.0, 4.0, 3.0, 0.0, 1.0, 0.15"
     /// Goes up with the tables; what reads words is in the version as well.
-    private static let layout: Int64 = 1
+    private static let layout: Int64 = 2
     static var version: Int64 { layout << 16 | Int64(WordCutter.version) }
 
     let connection: Connection
@@ -124,6 +124,8 @@ package final class SearchIndex {
         INSERT INTO page (page, rank) VALUES ('rank', 'bm25(\(weights))');
         INSERT INTO page (page, rank) VALUES ('hashsize', 33554432);
         CREATE VIRTUAL TABLE word USING fts5vocab(page, row);
+        CREATE TABLE unread (pages INTEGER NOT NULL) STRICT;
+        INSERT INTO unread VALUES (0);
 
         """
     }

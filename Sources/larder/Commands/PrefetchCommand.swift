@@ -224,7 +224,7 @@ enum PrefetchSummary {
         }
         guard indexing.left > 0 else { return [] }
         let left = Wording.count(indexing.left, "page")
-        return ["There was no time to read the words of \(left); to have them found: \(index)"]
+        return ["The words of \(left) are read by the first search, or now by: \(index)"]
     }
 
     /// Nothing where no page had a reason.

@@ -11,7 +11,11 @@ enum SearchCommand {
             options.type = try arguments.typeFilter
             options.visit = try arguments.numberIfGiven(.visit, in: 1...Int(Int32.max)).map { Int64($0) }
             options.limit = try arguments.number(.limit, in: 1...1000)
-            let report = try await arguments.larder.search(question(arguments.operands), options: options)
+            let (larder, question) = (try arguments.larder, question(arguments.operands))
+            var report = try await larder.search(question, options: options)
+            if report.unread > 0, await reads(report.unread, larder, terminal) {
+                report = try await larder.search(question, options: options)
+            }
             if arguments.has(.json) {
                 terminal.report(report.json)
             } else {
@@ -22,6 +26,21 @@ enum SearchCommand {
             return report.hits.isEmpty ? .incomplete : .done
         }
     }
+
+    /// What a prefetch had no time to read is read by the first search, as far as that takes no longer than somebody waits.
+    private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
+        if unread > noticed { terminal.fail("reading the words of \(Wording.count(unread, "page")) that came lately") }
+        do throws(LarderError) {
+            return try await larder.index(within: patience).texts > 0
+        } catch {
+            // Where nothing can be written, what was read before is found all the same.
+            return false
+        }
+    }
+
+    private static let patience = Duration.seconds(20)
+    /// Fewer are read before anybody asks why nothing comes.
+    private static let noticed = 1000
 
     /// The shell took the quotes from what was several words in one.
     static func question(_ operands: [String]) -> String {
@@ -55,6 +74,10 @@ enum SearchCommand {
             lines.append("nothing was found: no text has these words")
         } else if report.isRelaxed {
             lines.append("no text has all of these words: shown is what has some of them")
+        }
+        if report.unread > 0 {
+            let unread = Wording.count(report.unread, "page")
+            lines.append("the words of \(unread) are not read yet; to do that: \(arguments.command("index"))")
         }
         for proposal in report.proposals {
             lines.append("did you mean: \(arguments.command("search", [proposal]))")
