@@ -116,8 +116,11 @@ extension Attempt {
             """
             const window = await popup(at.bank + "/agent")
             window.location = at.player + "/agent"
-            for (let turn = 0; turn < 50; turn++)
+            for (let turn = 0; turn < 50; turn++) {
               if (await ask(window, "nick(location.href)", 100) === "player/agent") return "led"
+              // The page before answers as long as it is there.
+              await new Promise(done => setTimeout(done, 50))
+            }
             return "nothing"
             """),
         may(
