@@ -24,7 +24,6 @@ enum OtherTexts {
         ("application/epub+zip", "unzip -p \"$1\" '*.xhtml' '*.html' '*.htm' | sed 's/<[^>]*>/ /g'"),
         ("application/vnd.oasis.opendocument.text", "odt2txt \"$1\""),
         ("application/vnd.openxmlformats-officedocument.wordprocessingml.document", "docx2txt \"$1\" -"),
-        ("application/msword", "catdoc -d utf-8 \"$1\""),
     ]
 
     /// Kilobytes of memory, seconds of work and of waiting: a document may be made to take all that there is.
