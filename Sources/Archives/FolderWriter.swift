@@ -206,7 +206,7 @@ final class FolderWriter: ArchiveWriter {
         _ occurrence: LinkOccurrence, _ reference: Span<UInt8>, _ url: WebURL, _ base: WebURL, _ table: LinkTable,
         _ name: String
     ) throws(ArchiveError) -> String? {
-        if occurrence.kind == .base { return "./" }
+        if occurrence.kind == .base { return isClosed ? "" : "./" }
         let flags = occurrence.flags
         // What may be no address is left alone, and so is what scripts put together.
         guard !flags.contains(.isGuess), !flags.contains(.hasCodebase), occurrence.kind != .name else { return nil }

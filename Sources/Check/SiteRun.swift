@@ -161,6 +161,7 @@ package struct SiteRun {
         if let last = self.plan(ofSite: site.href) {
             plan.sitePlan.rendered = last.rendered
             plan.sitePlan.lookedAt = last.render == plan.sitePlan.render ? last.lookedAt : []
+            plan.sitePlan.senders = last.senders
         }
         plan.refusesWalls = !options.allowsShrinking
         guard !options.allowsShrinking, let held = sites.first(where: { $0.name == site.href }),
@@ -271,6 +272,7 @@ package struct SiteRun {
         settings.leftOut = leftOut
         settings.rendered = rendering.worthPatterns ?? settings.rendered
         settings.lookedAt = rendering.lookedAtPatterns
+        settings.senders = Array(rendering.senders.union(plan.sitePlan.senders).sorted().prefix(1000))
         guard settings != plan.sitePlan else { return }
         do throws(StoreError) {
             try StoreWriter(folder).keep(settings: settings.text, ofSite: plan.site)

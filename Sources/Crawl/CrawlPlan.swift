@@ -134,7 +134,8 @@ package struct CrawlPlan: Sendable {
             followsGuesses: sitePlan.guesses, patience: patience,
             rendering: rendering.map {
                 RenderBook(
-                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt)
+                    mode: $0.mode, tabs: $0.tabs, known: sitePlan.rendered, lookedAt: sitePlan.lookedAt,
+                    senders: sitePlan.senders)
             }
                 ?? RenderBook())
     }

@@ -377,6 +377,7 @@ extension Crawl {
     private func shown(_ page: UInt32, _ rendered: RenderedPage) throws(CrawlError) {
         guard let shown = rendering?.shown.removeValue(forKey: page) else { return }
         var asked = shown.asked
+        if shown.sentCount > 0 { report.rendering.senders.insert(frontier.url(page).href) }
         let waitsForMore = rendered.ending == .outOfTime && asked.contains { rendering?.waiting[$0] != nil }
         do throws(FetchFailure) {
             try loop.keep(cookiesOfScripts: rendered.cookies)
@@ -395,7 +396,7 @@ extension Crawl {
         let result = Frontier.Rendered(
             links: rendered.links, asked: asked,
             print: rendered.text.map { ContentPrint(text: Array($0.utf8).span) }, isWhole: rendered.ending == .complete,
-            waitsForMore: waitsForMore, isSending: shown.sentCount > 0)
+            waitsForMore: waitsForMore)
         try apply(.rendered(page, result))
         if rendered.ending == .failed, rendering?.renderer?.version == nil {
             report.rendering.failure = rendered.detail
@@ -486,6 +487,8 @@ public struct RenderReport: Sendable, Equatable {
     package internal(set) var worthPatterns: [String]?
     /// Those that were looked at, in this run or an earlier one.
     package internal(set) var lookedAtPatterns: [String] = []
+    /// Pages that sent something.
+    package internal(set) var senders: Set<String> = []
 
     /// How many pages were rendered.
     public var rendered: Int { patterns.reduce(0) { $0 + $1.rendered } }

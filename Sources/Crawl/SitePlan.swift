@@ -25,9 +25,11 @@ public struct SitePlan: Sendable, Equatable {
     public var render: RenderSettings?
     /// Pages of these patterns brought something when they were rendered in the last visit.
     package var rendered: [String] = []
-    /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says, and that send nothing:
-    /// pages of them that are as they were need not be rendered again.
+    /// Those of which pages were rendered in this or an earlier visit, in the way that `render` says: pages of them that are
+    /// as they were need not be rendered again.
     package var lookedAt: [String] = []
+    /// Pages that sent something when they were rendered.
+    package var senders: [String] = []
     /// How many pages are wanted of the site, now and by updates; a prefetch with a higher number, or none,
     /// goes on beyond.
     public var maxPages: Int?
@@ -57,6 +59,7 @@ public struct SitePlan: Sendable, Equatable {
         render = json["render"].map { RenderSettings($0) }
         rendered = texts("rendered")
         lookedAt = texts("lookedAt")
+        senders = texts("senders")
         maxPages = json["maxPages"]?.int
         connectionsPerHost = json["perHost"]?.int
         manifest = json["manifest"].flatMap { ManifestPlan($0) }
@@ -175,7 +178,8 @@ extension SitePlan: JSONObject {
             "robots": IfAny(robots == .obey ? nil : robots?.rawValue), "rules": IfAny(rules),
             "guesses": IfAny(guesses ? nil : false), "nofollow": IfAny(nofollow?.rawValue),
             "noindex": IfAny(noindex == .ignore ? nil : noindex?.rawValue), "render": IfAny(render),
-            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt), "maxPages": IfAny(maxPages),
+            "rendered": IfAny(rendered), "lookedAt": IfAny(lookedAt),
+            "senders": IfAny(senders), "maxPages": IfAny(maxPages),
             "perHost": IfAny(connectionsPerHost), "manifest": IfAny(manifest), "leftOut": IfAny(leftOut),
         ]
     }

@@ -29,7 +29,22 @@ extension Larder {
             } catch {
                 throw LarderError(.input, error.description)
             }
-            return try storing { () throws(StoreError) in try Searcher(StoreReader(folder)).search(question, options) }
+            return try storing { () throws(StoreError) in
+                let reader = try StoreReader(folder)
+                if let visit = options.visit {
+                    guard try reader.sites().contains(where: { $0.visits.contains { $0.id == visit } }) else {
+                        throw StoreError(
+                            .request, doing: "find a visit of", path: folder.path, detail: "it has no visit \(visit)",
+                            advice: "see which there are")
+                    }
+                }
+                do throws(StoreError) {
+                    return try Searcher(reader).search(question, options)
+                } catch where !SearchIndex.isSound(folder, repair: true) {
+                    // It is made anew from what is held: as if it had not been made yet.
+                    return try Searcher(reader).search(question, options)
+                }
+            }
         }
     }
 

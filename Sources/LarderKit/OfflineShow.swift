@@ -77,12 +77,13 @@ struct OfflineShow {
             }
             var pages: [Page] = []
             for url in Self.sample(held, options.pages) {
-                func bytes(_ response: StoredResponse?) throws(StoreError) -> [UInt8]? {
-                    guard let body = response?.body else { return nil }
+                func bytes(_ response: StoredResponse?, _ key: RequestKey) throws(StoreError) -> [UInt8]? {
+                    let seen = if let response { response } else { try reader.lastSeen(url.href, key, before: visit) }
+                    guard let body = seen?.body else { return nil }
                     return try reader.content(of: body)?.load()
                 }
-                let text = try bytes(texts[url.href]).map { String(decoding: $0, as: UTF8.self) }
-                pages.append(Page(url: url, text: text, picture: try bytes(pictures[url.href])))
+                let text = try bytes(texts[url.href], .shown).map { String(decoding: $0, as: UTF8.self) }
+                pages.append(Page(url: url, text: text, picture: try bytes(pictures[url.href], .pictured)))
             }
             self.pages = pages
         } catch {
@@ -230,5 +231,18 @@ struct OfflineShow {
         case .download: return nil
         case .failed(let why): return .init(url: page, .missing, "a browser does not show it: \(why)")
         }
+    }
+}
+
+extension StoreReader {
+    /// What an earlier visit saw of a page that is as it was then: an update does not show those again.
+    fileprivate func lastSeen(
+        _ href: String, _ key: RequestKey, before visit: Int64
+    ) throws(StoreError) -> StoredResponse? {
+        guard let seen = try response(for: href, request: key), seen.visit < visit,
+            let then = try response(for: href, ofVisit: seen.visit)?.body,
+            let now = try response(for: href, ofVisit: visit)?.body, then.sha256 == now.sha256
+        else { return nil }
+        return seen
     }
 }

@@ -61,7 +61,16 @@ package struct IndexRun {
     /// Of more bodies nobody counts who leads to which.
     private static let mostCounted = 300_000
 
+    /// One that is damaged is made anew.
     package func run() throws(StoreError) -> IndexReport {
+        do throws(StoreError) {
+            return try goOn()
+        } catch where !SearchIndex.isSound(folder, repair: true) {
+            return try goOn()
+        }
+    }
+
+    private func goOn() throws(StoreError) -> IndexReport {
         let clock = ContinuousClock()
         let start = clock.now
         var report = IndexReport()
@@ -188,9 +197,12 @@ private final class TextReading: Sendable {
         guard candidate.body.byteCount <= BodyReading.byteLimit,
             let bytes = try reader.content(of: candidate.body)?.load()
         else { return IndexedText() }
-        var document =
-            OtherTexts.text(of: bytes, type: candidate.type) ?? DocumentText(bytes.span, form: candidate.body.form)
-        if candidate.isShownText { document.title = candidate.title ?? document.title }
+        guard candidate.isShownText else {
+            return IndexedText(
+                OtherTexts.text(of: bytes, type: candidate.type) ?? DocumentText(bytes.span, form: candidate.body.form))
+        }
+        var document = DocumentText(plain: bytes.span)
+        document.title = candidate.title ?? document.title
         return IndexedText(document)
     }
 }

@@ -195,8 +195,6 @@ extension Frontier {
         var isWhole = true
         /// What it asked for had not come by the end of its time.
         var waitsForMore = false
-        /// It sent something that is no question.
-        var isSending = false
     }
 
     struct Redirection: Sendable {

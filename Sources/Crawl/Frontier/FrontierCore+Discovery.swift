@@ -340,7 +340,6 @@ extension FrontierCore {
     /// leads.
     mutating func rendered(_ number: UInt32, _ rendered: Frontier.Rendered) -> [Action] {
         var found = RenderBook.Found()
-        found.isSending = rendered.isSending
         let isEarly = renders.isEarly(number)
         let known = UInt32(records.count)
         var links = NewLinks(from: target(number))

@@ -20,8 +20,6 @@ package struct RenderBook: Sendable {
         var requisites = 0
         /// Pages that it leads to and no scan had found.
         var pages = 0
-        /// It sent something that is no question: what it is answered may be another each time.
-        var isSending = false
 
         var isNothing: Bool { requisites == 0 && pages == 0 }
     }
@@ -47,9 +45,10 @@ package struct RenderBook: Sendable {
         fileprivate(set) var wasLookedAt = false
         /// Something that its pages need is another than in an earlier visit.
         fileprivate var hasNews = false
-        fileprivate var isSending = false
         /// What is as it was need not be looked at again.
-        var isLookedAt: Bool { (renderedCount > 0 || wasLookedAt) && !isSending }
+        var isLookedAt: Bool { renderedCount > 0 || wasLookedAt }
+        /// Of its pages that are as they were, what each needs.
+        fileprivate var recalled: [(page: UInt32, needs: [UInt32])] = []
         /// Its first pages may be rendered.
         fileprivate var isReleased = false
         fileprivate var bringingCount = 0
@@ -137,6 +136,11 @@ package struct RenderBook: Sendable {
     /// of a crawl.
     private var mayBeDue = false
     private var again: [UInt32] = []
+    /// Pages that are as they were, and are rendered whatever others brought: what they alone need is another, or they sent
+    /// something, whose answer may be.
+    private var owed: [UInt32] = []
+    private var wereOwed: Set<UInt32> = []
+    private var hasSettled = false
     private var wereAgain: Set<UInt32> = []
     private var early = Early()
     private(set) var runningCount = 0
@@ -145,6 +149,8 @@ package struct RenderBook: Sendable {
     /// Patterns that brought something in the last visit, and those that were looked at by earlier ones.
     private let known: Set<String>
     private let lookedAt: Set<String>
+    /// Pages that sent something when they were rendered.
+    private let senders: Set<String>
 
     /// The first pages of a pattern.
     static let fewPages = 3
@@ -156,11 +162,14 @@ package struct RenderBook: Sendable {
     private static let mostNeedsOfScript = 64
     private static let mostScripts = 65_536
 
-    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = []) {
+    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
+        senders: [String] = []
+    ) {
         self.mode = mode
         self.tabs = max(1, tabs)
         self.known = Set(known)
         self.lookedAt = Set(lookedAt)
+        self.senders = Set(senders)
     }
 
     var isOn: Bool { mode != .never && !isOver }
@@ -180,6 +189,13 @@ package struct RenderBook: Sendable {
         isUnsettled = true
         if mode == .always || patterns[place].isReleased || patterns[place].isWorthIt { mayBeDue = true }
         patterns[place].pageCount += 1
+        if isRecalled, mode == .auto, patterns[place].wasLookedAt {
+            if senders.contains(url.href) {
+                owe(number)
+            } else if patterns[place].isKnown {
+                patterns[place].recalled.append((number, needs))
+            }
+        }
         if reasons.isEmpty {
             patterns[place].lines[line].others.append(number)
         } else {
@@ -267,17 +283,12 @@ package struct RenderBook: Sendable {
     mutating func next() -> UInt32? {
         guard isOn, runningCount < tabs else { return nil }
         let number: UInt32
-        if let late = again.popLast() {
+        if let late = again.popLast() ?? (hasSettled ? owed.popLast() : nil) {
             number = late
+        } else if let due = nextDue() {
+            number = due
         } else {
-            guard mayBeDue, let (place, line) = due,
-                let first = patterns[place].lines[line].own.popFirst()
-                    ?? patterns[place].lines[line].others.popFirst()
-            else {
-                mayBeDue = false
-                return nil
-            }
-            number = first
+            return nil
         }
         runningCount += 1
         if let (place, line) = patternOf[number] {
@@ -344,7 +355,10 @@ package struct RenderBook: Sendable {
     }
 
     /// No page is rendered, and none is due.
-    var isIdle: Bool { runningCount == 0 && (!isOn || again.isEmpty && (!mayBeDue || due == nil)) }
+    var isIdle: Bool {
+        runningCount == 0
+            && (!isOn || again.isEmpty && (owed.isEmpty || !hasSettled) && (!mayBeDue || due == nil))
+    }
 
     /// Pages that may be rendered were not.
     var isCut: Bool { isOn && (isUnsettled || !isIdle) }
@@ -353,11 +367,39 @@ package struct RenderBook: Sendable {
     ///
     /// - Parameter value: what something that a page found counts for.
     mutating func settle(_ value: (UInt32) -> Found = { _ in Found() }) {
-        (isUnsettled, mayBeDue) = (false, true)
+        (isUnsettled, mayBeDue, hasSettled) = (false, true, true)
         settleEarly(value)
         if isNews { spreadReasons() }
+        for place in patterns.indices where patterns[place].hasNews { oweChanged(place) }
         for place in patterns.indices where !patterns[place].reasons.isEmpty || patterns[place].isKnown {
             patterns[place].isReleased = true
+        }
+    }
+
+    private mutating func nextDue() -> UInt32? {
+        while mayBeDue, let (place, line) = due,
+            let page = patterns[place].lines[line].own.popFirst() ?? patterns[place].lines[line].others.popFirst()
+        {
+            if !wereOwed.contains(page) { return page }
+        }
+        mayBeDue = false
+        return nil
+    }
+
+    private mutating func owe(_ page: UInt32) {
+        if wereOwed.insert(page).inserted { owed.append(page) }
+    }
+
+    /// What many need and is another may matter to all of them: of those some are looked at, as of any. What few need matters
+    /// to those.
+    private mutating func oweChanged(_ place: Int) {
+        var counts: [UInt32: Int] = [:]
+        for (_, needs) in patterns[place].recalled {
+            for need in needs where new.contains(need) { counts[need, default: 0] += 1 }
+        }
+        for (page, needs) in patterns[place].recalled
+        where needs.contains(where: { counts[$0].map { $0 <= Self.fewPages } ?? false }) {
+            owe(page)
         }
     }
 
@@ -415,7 +457,6 @@ package struct RenderBook: Sendable {
             return
         }
         patterns[place].renderedCount += 1
-        if found.isSending { patterns[place].isSending = true }
         if !isWhole { patterns[place].unfinished += 1 }
         let isRestless = !isWhole && found.isNothing
         patterns[place].restlessCount = isRestless ? patterns[place].restlessCount + 1 : 0

@@ -25,7 +25,7 @@ struct HomePage: PortalPage {
             let bytes = sites.reduce(0) { $0 + $1.tally.byteCount }
             html.text("\(Wording.count(sites.count, "site")) on the shelf, \(Wording.bytes(bytes)).")
         }
-        html.searchForm(PortalLinks.search, label: "Search titles and addresses")
+        html.searchForm(PortalLinks.search, label: "Search what is held")
         html.element("ul", ["class": "cards"]) { html in
             for site in sites {
                 html.element("li", ["class": "card"]) { write(site, to: &$0, context) }

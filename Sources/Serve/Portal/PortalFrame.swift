@@ -185,7 +185,7 @@ struct NotFoundPage: PortalPage {
             html.text(". To open an original address, put it whole behind the larder’s own:")
         }
         html.element("pre", text: "\(context.layout.home)https://example.com/")
-        html.searchForm(PortalLinks.search, label: "Search titles and addresses")
+        html.searchForm(PortalLinks.search, label: "Search what is held")
         html.element("p") { $0.link(context.links.home, text: "What the larder holds") }
     }
 

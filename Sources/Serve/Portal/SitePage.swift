@@ -48,7 +48,7 @@ struct SitePage: PortalPage {
         writeActions(to: &html, context)
         site.writeCounts(to: &html)
         html.searchForm(
-            "\(context.links.site(site.id))/search", label: "Search this site’s titles and addresses")
+            "\(context.links.site(site.id))/search", label: "Search this site")
         writePages(to: &html, context)
         writeTypes(to: &html)
         writeVisits(to: &html, context)

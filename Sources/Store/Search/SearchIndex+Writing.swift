@@ -126,6 +126,11 @@ extension SearchIndex {
         try connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     }
 
+    /// All of it, without what was taken out.
+    func putTogether() throws(StoreError) {
+        try connection.execute("INSERT INTO page (page) VALUES ('optimize')", doing: "put together")
+    }
+
     /// Gives room back to the disk, where much of the file is of no use.
     func giveBackRoom() throws(StoreError) {
         let free = try connection.integer("PRAGMA freelist_count")

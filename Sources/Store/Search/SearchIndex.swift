@@ -136,7 +136,8 @@ extension SearchIndex {
     /// done by whoever indexes next.
     package static func clean(_ reader: StoreReader) {
         guard reader.folder.hasSearchIndex, let index = try? opened(reader.folder) else { return }
-        _ = try? index.forgetGone(reader)
+        // Words of what is gone are gone from the file, too.
+        if let count = try? index.forgetGone(reader), count > 0 { try? index.putTogether() }
         _ = try? index.giveBackRoom()
     }
 

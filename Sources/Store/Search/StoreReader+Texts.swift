@@ -135,7 +135,9 @@ extension StoreReader {
                 AND NOT EXISTS (
                     SELECT 1 FROM response AS newer JOIN visit AS later ON later.id = newer.visit
                     WHERE newer.url = response.url AND newer.request = '' AND newer.visit > response.visit
-                        AND later.site = site.id AND \(isNewerSeen))
+                        AND later.site = site.id AND \(isNewerSeen)
+                        -- What a browser showed of a page holds as long as that is as it was.
+                        AND (response.request = '' OR newer.body IS NOT plain.body))
             GROUP BY url.id ORDER BY url.id LIMIT ?4
             """)
         var holdings: [TextHolding] = []

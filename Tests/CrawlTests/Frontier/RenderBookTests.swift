@@ -211,12 +211,17 @@ import Web
         #expect(rendered(&book) == [0])
     }
 
-    @Test func `pages that send something are looked at each time`() throws {
-        var book = try book(pages: 0...0)
+    @Test func `a page that sent something is looked at each time, and so is one whose own needs are another`() throws {
+        var book = RenderBook(
+            mode: .auto, tabs: 2, known: ["a.test/p/*"], lookedAt: ["a.test/p/*"], senders: ["http://a.test/p/7"])
+        for number in UInt32(0)...19 {
+            book.addPage(
+                number, try url("http://a.test/p/\(number)"), .unreadFetch, needs: [90, 100 + number], isRecalled: true)
+        }
+        #expect(book.next() == nil && book.isIdle)
+        for number in [UInt32(109), 112] { book.addPart(number, [], needs: []) }
         book.settle()
-        #expect(book.next() == 0)
-        book.rendered(0, .init(isSending: true), isWhole: true, waitsForMore: false)
-        #expect(!book.patterns[0].isLookedAt)
+        #expect(rendered(&book) == [12, 9, 7])
     }
 
     @Test func `a page that waited for what came too late is shown once more`() throws {
