@@ -113,6 +113,10 @@ package enum ArchiveFiles {
         if Folder.isThere(path) {
             return try FolderReader(DiskFolder(path, limits), base: base, keeping, limits)
         }
+        // What comes by a pipe cannot be looked at twice; what is not there says so itself.
+        guard path != "-", access(path, F_OK) != 0 || WholeFile.isThere(path) else {
+            throw ArchiveError(.input, "\(path) is no file: archives are read from files, not from pipes")
+        }
         let beginning = try ArchiveError.wrapping { () throws(SystemError) in
             try WholeFile.beginning(of: path, 4096)
         }

@@ -14,7 +14,8 @@ final class ArchiveOutput {
 
     private static let bufferSize = 256 * 1024
 
-    init(_ path: String) throws(ArchiveError) {
+    init(_ named: String) throws(ArchiveError) {
+        let path = try Self.place(of: named)
         self.path = path
         draft = "\(path).\(getpid()).part"
         unlink(draft)
@@ -32,6 +33,22 @@ final class ArchiveOutput {
 
     deinit {
         if !isFinished { unlink(draft) }
+    }
+
+    /// What a link leads to is what is written. Nothing takes the place of a device or a pipe.
+    private static func place(of named: String) throws(ArchiveError) -> String {
+        guard named != "-" else { throw ArchiveError(.input, "an archive is written to a file: name one") }
+        var path = named
+        if let real = realpath(named, nil) {
+            path = String(cString: real)
+            free(real)
+        }
+        var status = stat()
+        guard stat(path, &status) == 0 else { return path }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFDIR: return path
+        default: throw ArchiveError(.input, "\(named) is no file that can be written over: name another")
+        }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ArchiveError) {

@@ -364,8 +364,21 @@ struct FolderMap {
 
     // MARK: - Below an address
 
+    /// Without the slash behind it. What has no ending in its name is taken for a folder.
+    private static func folder(of base: WebURL) -> Substring {
+        guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return "" }
+        let last = base.path[base.path.index(after: slash)...]
+        return last.isEmpty || last.contains(".") ? base.path[..<slash] : base.path[...]
+    }
+
     private mutating func read(_ named: [Named], below base: WebURL) {
-        try? read(named, below: base, "", saysOwn: nil)
+        let isHidden = { (name: String) in
+            name.split(separator: "/").contains { $0.hasPrefix(".") && $0 != ".well-known" }
+        }
+        for (file, name) in named where isHidden(name) {
+            faults.append(ArchiveFault("its name begins with a dot: it is left out", at: file.path))
+        }
+        try? read(named.filter { !isHidden($0.name) }, below: base, "", saysOwn: nil)
         start = byHref[base.key.href] == nil ? entries.first?.url.href ?? base.key.href : base.key.href
     }
 
@@ -376,7 +389,7 @@ struct FolderMap {
         _ named: [Named], below base: WebURL, _ folder: String, saysOwn source: (any FileSource)?
     ) throws(ArchiveError) {
         let addresses = FolderAddresses(names: named.lazy.map { String($0.name.dropFirst(folder.count)) })
-        let path = base.path.utf8.lastIndex(of: UInt8(ascii: "/")).map { base.path[..<$0] } ?? ""
+        let path = Self.folder(of: base)
         var pristine: [String: SourceFile] = [:]
         let names = Set(named.lazy.map(\.name))
         for (file, name) in named {

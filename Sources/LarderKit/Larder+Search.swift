@@ -40,7 +40,7 @@ extension Larder {
                 }
                 do throws(StoreError) {
                     return try Searcher(reader).search(question, options)
-                } catch where !SearchIndex.isSound(folder, repair: true) {
+                } catch  where !SearchIndex.isSound(folder, repair: true) {
                     // It is made anew from what is held: as if it had not been made yet.
                     return try Searcher(reader).search(question, options)
                 }

@@ -65,7 +65,7 @@ package struct IndexRun {
     package func run() throws(StoreError) -> IndexReport {
         do throws(StoreError) {
             return try goOn()
-        } catch where !SearchIndex.isSound(folder, repair: true) {
+        } catch  where !SearchIndex.isSound(folder, repair: true) {
             return try goOn()
         }
     }

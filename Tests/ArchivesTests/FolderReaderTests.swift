@@ -166,6 +166,19 @@ import Web
         #expect(throws: ArchiveError.self) { try take("b") }
     }
 
+    @Test func `an address without a slash is a folder's, and what a server hides is left out`() throws {
+        try write([
+            "b/index.html": "<title>x</title>", "b/.env": "secret", "b/.git/config": "x", "b/.well-known/a.txt": "a",
+        ])
+        let report = try take("b", at: "https://example.com/docs")
+        #expect(report.site == "https://example.com/docs/" && report.refused.count == 2)
+        #expect(
+            Set(try held().keys).isSuperset(of: [
+                "https://example.com/docs/", "https://example.com/docs/.well-known/a.txt",
+            ]))
+        #expect(try held().keys.allSatisfy { !$0.contains("/.env") && !$0.contains("/.git") })
+    }
+
     @Test func `saved pages come with the folders beside them`() throws {
         try write([
             "s/Page.html":

@@ -1,4 +1,5 @@
 import Digest
+import Glibc
 import Store
 import System
 import TestOrigin
@@ -9,6 +10,21 @@ import Web
 
 /// What is held goes out, is read back, and comes in again as what it was.
 @Suite struct RoundTripTests {
+    @Test func `a link is written through, and nothing takes the place of a pipe or is read from one`() throws {
+        let site = try HeldSite([.page("/", "x")])
+        let (real, link, pipe) = (site.home.file("real.warc"), site.home.file("link.warc"), site.home.file("pipe.warc"))
+        try site.home.write("old", to: "real.warc")
+        #expect(symlink(real, link) == 0 && mkfifo(pipe, 0o600) == 0)
+        _ = try site.export("link.warc", .warc)
+        #expect(try site.take([real]).responses == 1)
+        var status = stat()
+        #expect(lstat(link, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+        #expect(throws: ArchiveError.self) { try site.export("pipe.warc", .warc) }
+        #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+        #expect(throws: ArchiveError.self) { try site.take([pipe]) }
+        #expect(throws: ArchiveError.self) { try site.take(["-"]) }
+    }
+
     private static let noise: [UInt8] = {
         var state: UInt64 = 1
         return (0..<70_000).map { _ -> UInt8 in

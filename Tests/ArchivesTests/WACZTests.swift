@@ -114,4 +114,18 @@ import Web
             #expect(taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains(reason) }, "\(taken)")
         }
     }
+
+    @Test func `a signature stands for the lists beside the records, too`() throws {
+        let site = try HeldSite([.page("/", "<title>T</title>a")])
+        let key = try ArchiveKey.open(in: site.folder)
+        _ = try site.export("s.wacz", .wacz) { $0.key = key }
+        let bytes = try WholeFile.read(site.home.file("s.wacz"), atMost: 1 << 20)
+        var changed = bytes
+        // The beginning of the index, which nobody reads but whoever verifies.
+        let mark = try #require(bytes.indices.first { bytes[$0...].starts(with: "com,example)/ ".utf8) })
+        changed[mark] ^= 0x20
+        try site.home.write(changed, to: "x.wacz")
+        let taken = try site.take([site.home.file("x.wacz")])
+        #expect(taken.signers.isEmpty && taken.doubtful.contains { $0.reason.contains("index.cdx") }, "\(taken)")
+    }
 }

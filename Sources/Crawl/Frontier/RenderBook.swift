@@ -162,7 +162,8 @@ package struct RenderBook: Sendable {
     private static let mostNeedsOfScript = 64
     private static let mostScripts = 65_536
 
-    init(mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
+    init(
+        mode: RenderMode = .never, tabs: Int = 1, known: [String] = [], lookedAt: [String] = [],
         senders: [String] = []
     ) {
         self.mode = mode

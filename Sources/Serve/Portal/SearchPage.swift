@@ -124,7 +124,8 @@ struct SearchPage: PortalPage {
     func write(to html: inout HTMLWriter, _ context: PortalContext) {
         let action = site.map { "\(context.links.site($0.id))/search" } ?? PortalLinks.search
         let label =
-            site == nil ? "Words of a page, its title or its address" : "Words of a page of this site, its title or its address"
+            site == nil
+            ? "Words of a page, its title or its address" : "Words of a page of this site, its title or its address"
         html.searchForm(action, label: label, words: words)
         html.element("div", ["id": "found", "data-search": action]) { writeFound(to: &$0, context) }
         if site != nil {

@@ -29,7 +29,9 @@ enum SearchCommand {
 
     /// What a prefetch had no time to read is read by the first search, as far as that takes no longer than somebody waits.
     private static func reads(_ unread: Int, _ larder: Larder, _ terminal: Terminal) async -> Bool {
-        if unread > noticed { terminal.fail("reading the words of \(Wording.count(unread, "page")) that came lately") }
+        if unread > noticed {
+            terminal.fail("the words of \(Wording.count(unread, "page")) are read first: that is done once")
+        }
         do throws(LarderError) {
             return try await larder.index(within: patience).texts > 0
         } catch {
