@@ -162,7 +162,11 @@ package final class Import {
     // MARK: - Responses
 
     private func take(_ response: ArchivedResponse) throws(ArchiveError) {
-        guard let url = WebURL(response.url)?.key, url.isHTTP else {
+        guard let url = WebURL(response.url)?.key else {
+            response.body?.discard()
+            return report.add(ArchiveFault("its address is none", url: response.url, at: "a record"))
+        }
+        guard url.isHTTP else {
             response.body?.discard()
             report.other += 1
             return

@@ -223,6 +223,7 @@ final class WARCReader: ArchiveReader {
         }
         guard let status = Self.status(whole.start) else {
             whole.body.discard()
+            if whole.start.hasPrefix("HTTP/") { return refuse("its first line has no status", url: url, at: place) }
             // What answers another protocol, such as a look-up of a name.
             return ready.append(.other)
         }

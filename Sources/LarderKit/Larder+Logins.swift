@@ -93,7 +93,7 @@ extension Larder {
         do throws(BrowserError) {
             browser = try Browser(browserOptions)
         } catch {
-            throw LarderError(.machine, error.description, remedy: .browser)
+            throw LarderError(.machine, "\(error.description); name another", remedy: .browser)
         }
         let outcome = Monitor<PageOutcome?>(nil)
         window.opened(browser)

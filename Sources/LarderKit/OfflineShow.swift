@@ -115,7 +115,7 @@ struct OfflineShow {
         do throws(BrowserError) {
             browser = try Browser(BrowserOptions(executable: program))
         } catch {
-            throw LarderError(.machine, "the browser does not start: \(error)", remedy: .browser)
+            throw LarderError(.machine, "the browser does not start: \(error); name another", remedy: .browser)
         }
         defer { browser.close() }
         let known = Set(report.items.filter { $0.verdict != .verified }.map(\.name))

@@ -43,7 +43,7 @@ struct PageShow {
         do throws(BrowserError) {
             browser = try Browser(BrowserOptions(executable: program))
         } catch {
-            throw LarderError(.machine, "the browser does not start: \(error)", remedy: .browser)
+            throw LarderError(.machine, "the browser does not start: \(error); name another", remedy: .browser)
         }
         defer { browser.close() }
         var visit = PageVisit(url: service.address(of: page) ?? page)
