@@ -1,5 +1,6 @@
 import Glibc
 import LarderKit
+import System
 import TestOrigin
 import Testing
 import Web
@@ -82,5 +83,22 @@ import Web
         // What was held has gone from the index with the collection.
         #expect(report["forgotten"]?.int == 0)
         #expect(report["known"]?.int == 0)
+    }
+
+    @Test func `an index that is damaged anywhere is made anew`() throws {
+        #expect(try run("prefetch", origin.url("/"), "--render", "never").status == 0)
+        #expect(try run("index").status == 0)
+        let path = home.file("s") + "/search.db"
+        let sound = try WholeFile.read(path, atMost: 1 << 24)
+        for page in 0..<min(12, sound.count / 4096) {
+            var damaged = sound
+            for place in 0..<200 { damaged[page * 4096 + 100 + place] = 0x5A }
+            for suffix in ["-wal", "-shm"] { _ = unlink(path + suffix) }
+            try home.write(damaged, to: "s/search.db")
+            #expect(try run("index").status == 0, "page \(page)")
+            // Who finds the damage when he searches says that nothing is there yet.
+            if try run("search", "butter").status != 0 { #expect(try run("index").status == 0) }
+            #expect(try run("search", "butter").status == 0, "page \(page)")
+        }
     }
 }
